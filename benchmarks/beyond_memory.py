@@ -50,7 +50,7 @@ def measured(source: Path, engine: str, out: Path, asked: argparse.Namespace) ->
     """One run from file to release; what it took."""
     import resource
 
-    from anonfit.release.publish import publish_made
+    from anonfit.release.publish import publish_draft
     from anonfit.release.run import make
     from anonfit.spec.keywords import spec_of_keywords
 
@@ -71,7 +71,7 @@ def measured(source: Path, engine: str, out: Path, asked: argparse.Namespace) ->
     made = make(spec, stage=stage)
     grown = time.perf_counter() - begun
     peak_made = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    publish_made(made, out, stage=stage, replace=True)
+    publish_draft(made, out, stage=stage, replace=True)
     stage("done")
     levels = [
         after - before for (before, name), (after, _) in pairwise(stages) if name.startswith("Growing regions: level")

@@ -24,7 +24,7 @@ from anonfit.criteria.targets import ClassTarget
 from anonfit.engines.memory.grower import grow
 from anonfit.tables.codebook import code_column
 from anonfit.tables.persons import persons_of
-from anonfit.tables.schema import CodedTable, Column, ColumnType, Role, Split
+from anonfit.tables.schema import CodedTable, Column, ColumnType, NominalSplit, Role
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit_papers.blow_up import blow_up, random_requirements
 from anonfit_papers.datasets_adult import ADULT_TAXONOMIES, complete_adult
@@ -49,7 +49,7 @@ def coded(frame: pl.DataFrame, *, suppressed: bool) -> CodedTable:
         tree = ADULT_TAXONOMIES.get(name)
         column = Column(name, Role.QUASI_IDENTIFIER)
         if tree is not None and suppressed:
-            column = Column(name, Role.QUASI_IDENTIFIER, type=ColumnType.NOMINAL, split=Split.SUBSET)
+            column = Column(name, Role.QUASI_IDENTIFIER, type=ColumnType.NOMINAL, split=NominalSplit.SUBSET)
         elif tree is not None:
             column = Column(name, Role.QUASI_IDENTIFIER, taxonomy=Taxonomy.from_tree(tree, column=name))
         found = code_column(column, frame[name], persons=persons_of(len(frame), None, None).of_groups, k=K)

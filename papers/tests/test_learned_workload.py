@@ -13,7 +13,7 @@ import pytest
 
 from anonfit.algorithms.result import Anonymized
 from anonfit.algorithms.selections import answer_selections
-from anonfit.release.result import Made
+from anonfit.release.result import Draft
 from anonfit.release.run import make
 from anonfit.spec.model import SelectionSpec, Spec
 from anonfit.spec.parse import parse_spec
@@ -47,7 +47,7 @@ def of_log(folder: Path, wheres: list[str], k: int) -> Spec:
     return parse_spec(f"version = 1\nprivacy.k = {k}\nworkload.query_log.path = 'log.sql'\n{columns}", folder=folder)
 
 
-def imprecision(made: Made, wheres: list[str]) -> float:
+def imprecision(made: Draft, wheres: list[str]) -> float:
     """Rows that queries get though they do not mean them."""
     assert made.source is not None
     assert made.nodes is not None

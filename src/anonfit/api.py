@@ -17,11 +17,11 @@ from anonfit.metrics.comparison import read_ks
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Unseen
 from anonfit.release.bind import demands_of, schema_of
-from anonfit.release.evidence import audit_made, public_report, require_passed
+from anonfit.release.evidence import audit_draft, both_reports, require_passed
 from anonfit.release.folder import check_free, copy_release, load_folder
 from anonfit.release.large_tables import released_table
-from anonfit.release.publish import publish_made
-from anonfit.release.result import Lazy, Made, RowCounts
+from anonfit.release.publish import publish_draft
+from anonfit.release.result import Draft, Lazy, RowCounts
 from anonfit.release.retelling import spec_of_manifest
 from anonfit.release.run import extend, make
 from anonfit.release.trees import MODEL, load_tree_folder, make_tree_of, publish_tree
@@ -62,7 +62,7 @@ class Release:
     data: Any
     recoding: Recoding
     _report: Mapping[str, Any] | Lazy[Mapping[str, Any]]
-    _made: Made
+    _made: Draft
     _folder: Path | None = None
     _curve: Sequence[int] = ()
 
@@ -121,7 +121,7 @@ class Release:
                 raise RequestError("a loaded release keeps its format; make the release again in another one.")
             copy_release(self._folder, Path(path), replace=replace)
             return Path(path)
-        publish_made(self._made, Path(path), kind=format, replace=replace, ks=self._curve)
+        publish_draft(self._made, Path(path), kind=format, replace=replace, ks=self._curve)
         return Path(path)
 
     def to_table(self, address: str, table: str, *, replace: bool = False) -> None:
@@ -184,12 +184,12 @@ class Release:
         """
         made = self._extended(data, unseen, stage, recoding=recoding, limit=suppression_limit)
         with _used(made):
-            report = publish_made(made, Path(out), replace=replace, stage=stage)
+            report = publish_draft(made, Path(out), replace=replace, stage=stage)
             return Release(like(data, made.table, index=False), made.recoding, report, made)
 
     def _extended(
         self, data: Any, unseen: str, stage: Stage = silent, *, recoding: Recoding | None, limit: float | None
-    ) -> Made:
+    ) -> Draft:
         if unseen not in ("suppress", "error"):
             raise RequestError(f"unseen = '{unseen}' is not known here; {did_you_mean(unseen, ('suppress', 'error'))}")
         taken = recoding or self.recoding
@@ -226,12 +226,12 @@ def _limited(spec: Spec, limit: float) -> Spec:
     return replace_part(spec, privacy=replace_part(spec.privacy, suppression_limit=float(limit)))
 
 
-def _released(made: Made, source: Any) -> Release:
+def _released(made: Draft, source: Any) -> Release:
     """A release whose table has been audited as it stands in memory."""
     with _used(made):
-        audit = audit_made(made, released_table(made))
+        audit = audit_draft(made, released_table(made))
         require_passed(audit)
-        report: Lazy[Mapping[str, Any]] = Lazy(lambda: public_report(made, audit))
+        report: Lazy[Mapping[str, Any]] = Lazy(lambda: both_reports(made, audit)[0])
         # Rows that are not held here may be others tomorrow, and what is limited in the report is measured for it.
         if made.scan is not None or made.spec.privacy.attack_limit < 1:
             report.get()
@@ -239,7 +239,7 @@ def _released(made: Made, source: Any) -> Release:
 
 
 @contextmanager
-def _used(made: Made) -> Iterator[None]:
+def _used(made: Draft) -> Iterator[None]:
     """Remove what is stored of a table after a failure: the error, which a notebook keeps, would keep it."""
     try:
         yield
@@ -248,14 +248,14 @@ def _used(made: Made) -> Iterator[None]:
         raise
 
 
-def _frames(made: Made) -> Iterator[pl.DataFrame]:
+def _frames(made: Draft) -> Iterator[pl.DataFrame]:
     """The released table, some rows at a time."""
     if made.stored is None or not made.is_large:
         return made.table.iter_slices(ROWS_AT_ONCE)
     return made.stored.scan().collect_batches(chunk_size=ROWS_AT_ONCE, maintain_order=True)
 
 
-def _data(made: Made, source: Any) -> Any:
+def _data(made: Draft, source: Any) -> Any:
     """The released table as a frame of the kind that came in; a large one as a lazy frame of its file."""
     return released_table(made) if made.is_large else like(source, made.table, index=False)
 
@@ -391,7 +391,7 @@ def run(
     ks = read_ks(curve) if curve else ()
     made = make(spec, stage=stage, stopping=stoppable)
     with _used(made):
-        report = publish_made(made, folder, replace=replace, ks=ks, stage=stage)
+        report = publish_draft(made, folder, replace=replace, ks=ks, stage=stage)
         return Release(_data(made, spec.data.source), made.recoding, report, made, _curve=ks)
 
 
@@ -428,7 +428,7 @@ def load_table(path: str | Path) -> Release:
     loaded = load_folder(Path(path))
     spec = spec_of_manifest(loaded.manifest["spec"], loaded.recoding)
     rows = RowCounts(len(loaded.table), 0, 0)
-    made = Made(spec, schema_of(spec, list(spec.columns)), loaded.table, loaded.recoding, rows)
+    made = Draft(spec, schema_of(spec, list(spec.columns)), loaded.table, loaded.recoding, rows)
     return Release(loaded.table, loaded.recoding, loaded.report, made, Path(path).absolute())
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.algorithms.refining_columns import Part, Refined, Requirement
+from anonfit.algorithms.refining_columns import ColumnPart, Refined, Requirement
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype
 from anonfit.tables.taxonomy import Taxonomy
 
@@ -89,7 +89,7 @@ ONE_REQUIREMENT = (Requirement((EDUCATION, SEX, HOURS), 4),)
 """Example 5."""
 
 
-def said(records: Sequence[Record], table: CodedTable, column: int, part: Part | None) -> str:
+def said(records: Sequence[Record], table: CodedTable, column: int, part: ColumnPart | None) -> str:
     """What a part is called in the paper."""
     if part is None or part.is_rest:
         return "⊥"

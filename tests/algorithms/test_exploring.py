@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from anonfit.algorithms import exploring
-from anonfit.algorithms.exploring import CANDIDATES, Candidate, candidate, explore, front, nearest
+from anonfit.algorithms.exploring import CANDIDATES, CandidateRule, candidate, explore, front, nearest
 from anonfit.algorithms.result import Anonymized
 from anonfit.workload.targets import Workload
 
@@ -18,8 +18,8 @@ STATED = {"age": 1.0, "town": 2.0, "hours": 0.0}
 
 
 def test_a_candidate_depends_on_its_number_and_the_seed_only() -> None:
-    assert candidate(0, 5, STATED) == Candidate(0, "median", {}, seed=5)
-    assert candidate(1, 5, STATED) == Candidate(1, "clustering", STATED, seed=5)
+    assert candidate(0, 5, STATED) == CandidateRule(0, "median", {}, seed=5)
+    assert candidate(1, 5, STATED) == CandidateRule(1, "clustering", STATED, seed=5)
     found = [candidate(number, 5, STATED) for number in range(2, 60)]
     assert found == [candidate(number, 5, STATED) for number in range(2, 60)]
     assert all(one != other for one, other in pairwise(found))

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.algorithms.refining_columns import Left, Part, Reason, Refined, Requirement, Step, redundant
+from anonfit.algorithms.refining_columns import ColumnPart, Left, Reason, Refined, Requirement, Step, redundant
 from anonfit.engines.memory.constraints import Constraint
 from anonfit.errors import Infeasible, RequestError
 from anonfit.privacy.catalogue import make_model
@@ -56,7 +56,7 @@ def refined(found: CodedTable, text: str, k: int = 1, **options: Any) -> Refined
     return refine(found, classes(text), [everything], **options)
 
 
-def codes(parts: Sequence[Part]) -> list[list[int]]:
+def codes(parts: Sequence[ColumnPart]) -> list[list[int]]:
     return [list(part.codes) for part in parts]
 
 
@@ -93,14 +93,19 @@ def test_missing_is_the_lowest_value_of_an_interval() -> None:
 def test_missing_is_a_child_of_the_root() -> None:
     column = named(["*", ["low", "p", "q"], "r"], missing=True)
     found = refined(table((column, [0, 0, 1, 1, 2, 2, 3, 3])), "aaaabbbb", 2)
-    assert found.steps[0].refined == Part(range(4), 0)
-    assert found.steps[0].into == (Part(range(1)), Part(range(1, 3), 1), Part(range(3, 4), 4))
-    assert found.parts[0] == (Part(range(1)), Part(range(1, 2), 2), Part(range(2, 3), 3), Part(range(3, 4), 4))
+    assert found.steps[0].refined == ColumnPart(range(4), 0)
+    assert found.steps[0].into == (ColumnPart(range(1)), ColumnPart(range(1, 3), 1), ColumnPart(range(3, 4), 4))
+    assert found.parts[0] == (
+        ColumnPart(range(1)),
+        ColumnPart(range(1, 2), 2),
+        ColumnPart(range(2, 3), 3),
+        ColumnPart(range(3, 4), 4),
+    )
 
 
 def test_the_only_leaf_of_a_taxonomy_parts_from_missing() -> None:
     found = refined(table((named("x", missing=True), [0, 0, 1, 1])), "aabb")
-    assert found.parts[0] == (Part(range(1)), Part(range(1, 2), 0))
+    assert found.parts[0] == (ColumnPart(range(1)), ColumnPart(range(1, 2), 0))
 
 
 def test_children_without_rows_are_parts_too() -> None:
@@ -114,7 +119,7 @@ def test_suppressed_values_are_disclosed_one_by_one() -> None:
     found = refined(table((column, [0, 0, 1, 1, 2, 2, 3, 3])), "aabbcccc", 2)
     # Disclosing r or s leaves more mixed than p or q: 1.5 bits against 0.5 x 0 + 0.5 x 1 + … p first, being the first.
     assert [(step.refined, codes(step.into)) for step in found.steps] == [(None, [[0]]), (None, [[1]])]
-    assert found.parts[0][-1] == Part((2, 3), is_rest=True)
+    assert found.parts[0][-1] == ColumnPart((2, 3), is_rest=True)
     assert left(found) == {(0, (2,)): Reason.ONE_CLASS, (0, (3,)): Reason.ONE_CLASS}
 
 
@@ -148,11 +153,16 @@ def test_what_tells_nothing_is_refined_only_if_asked() -> None:
 def test_the_only_child_that_has_rows_is_passed_through() -> None:
     tree = named(["*", ["only", ["one", "p", "q"]]])
     (step,) = refined(table((tree, [0, 0, 1, 1])), "aabb").steps
-    assert (step.refined, codes(step.into), step.gain, step.loss) == (Part(range(2), 0), [[0], [1]], 1, 2)
+    assert (step.refined, codes(step.into), step.gain, step.loss) == (ColumnPart(range(2), 0), [[0], [1]], 1, 2)
     beside = named(["*", ["low", ["one", "p", "q"], "r"], "s"])
     found = refined(table((beside, [0, 0, 1, 1])), "aabb")
-    assert found.parts[0] == (Part(range(1), 3), Part(range(1, 2), 4), Part(range(2, 3), 5), Part(range(3, 4), 6))
-    assert refined(table((beside, [0, 0, 1, 1])), "aabb", 3).parts[0] == (Part(range(4), 0),)
+    assert found.parts[0] == (
+        ColumnPart(range(1), 3),
+        ColumnPart(range(1, 2), 4),
+        ColumnPart(range(2, 3), 5),
+        ColumnPart(range(3, 4), 6),
+    )
+    assert refined(table((beside, [0, 0, 1, 1])), "aabb", 3).parts[0] == (ColumnPart(range(4), 0),)
 
 
 def test_zero_gain_is_exact() -> None:
@@ -288,7 +298,7 @@ def test_stopping_leaves_a_valid_state_and_progress_is_told_every_step() -> None
     assert stopped.is_stopped
     assert codes(stopped.parts[0]) == [list(range(8))]
     assert stopped.anonymity == (8,)
-    assert stopped.left == (Left(0, Part(range(8)), Reason.STOPPED, stopped.left[0].gain, 6.0),)
+    assert stopped.left == (Left(0, ColumnPart(range(8)), Reason.STOPPED, stopped.left[0].gain, 6.0),)
 
 
 def test_a_run_that_is_through_was_not_stopped() -> None:

@@ -10,7 +10,7 @@ from numba import njit
 
 from anonfit.criteria.splitting import SplitObjective, WeightRule, child_key, exponential, root_key
 from anonfit.engines.memory.growing import draw, part_key
-from anonfit.engines.memory.scratch import CHANCE, FOUND
+from anonfit.engines.memory.scratch import CHANCE, FACTS
 from anonfit.engines.memory.trees import signed_key
 from anonfit.testing.reference import grow
 
@@ -27,7 +27,7 @@ def test_kernels_draw_the_same_numbers() -> None:
     for _ in range(300):
         seed, parts = int(rng.integers(-(2**62), 2**62)), rng.integers(0, 50, rng.integers(0, 6))
         key = root_key(seed)
-        found = np.zeros((FOUND, 7))
+        found = np.zeros((FACTS, 7))
         _drawn(signed_key(key), parts, found)
         for part in parts.tolist():
             key = child_key(key, part)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from guarded import random_guarded, reordered_guarded
 
-from anonfit.algorithms.refining_columns import Part, Refined, Requirement
+from anonfit.algorithms.refining_columns import ColumnPart, Refined, Requirement
 from anonfit.engines.memory import refining as engine
 from anonfit.engines.memory import refining_kernels as grouping
 from anonfit.engines.memory.constraints import Constraint
@@ -33,7 +33,7 @@ class Asked:
     options: plain.Options
     weights: Array | None
     constraints: tuple[Constraint, ...]
-    start: tuple[tuple[Part, ...], ...] | None = None
+    start: tuple[tuple[ColumnPart, ...], ...] | None = None
 
     def refined(self, threads: int = 1, **words: Any) -> Refined:
         options: Any = vars(self.options)
@@ -63,7 +63,7 @@ class Asked:
         )
 
 
-def plainly_parted(parts: tuple[Part, ...]) -> list[plain.Part]:
+def plainly_parted(parts: tuple[ColumnPart, ...]) -> list[plain.Part]:
     """The parts of a column as the plain engine has them: what is suppressed comes first."""
     found = [(tuple(part.codes), -1 if part.node is None else part.node) for part in parts]
     return [found[-1], *found[:-1]] if parts[-1].is_rest else found
@@ -119,8 +119,8 @@ def random_asked(rng: np.random.Generator, table: CodedTable | None = None) -> A
     )
 
 
-def part_of(codes: tuple[int, ...], node: int, *, is_rest: bool = False) -> Part:
-    return Part(codes if is_rest else range(codes[0], codes[-1] + 1), node if node >= 0 else None, is_rest)
+def part_of(codes: tuple[int, ...], node: int, *, is_rest: bool = False) -> ColumnPart:
+    return ColumnPart(codes if is_rest else range(codes[0], codes[-1] + 1), node if node >= 0 else None, is_rest)
 
 
 def check(asked: Asked, *, threads: int = 1, note: str = "") -> Refined:

@@ -12,7 +12,7 @@ import anonfit as af
 from anonfit.errors import RequestError
 from anonfit.evaluation.methods import METHODS, method
 from anonfit.spec.model import SelectionSpec, WorkloadSpec
-from anonfit.tables.schema import Split
+from anonfit.tables.schema import NominalSplit
 
 
 def test_methods_are_variants_of_the_spec() -> None:
@@ -38,7 +38,7 @@ def test_methods_are_variants_of_the_spec() -> None:
     denoised = found["infogain-subset-denoised"]
     assert denoised is not None
     assert denoised.workload.denoise
-    assert denoised.columns["job"].split == Split.SUBSET
+    assert denoised.columns["job"].split == NominalSplit.SUBSET
     assert denoised.columns["age"].split is None
 
 

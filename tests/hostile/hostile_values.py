@@ -66,7 +66,20 @@ NUMBERS = [
             ("t-closeness", "t = 0.9", "too large to be squared", 2),
         )
     ),
-    Case("numbers that are none", {"people.csv": ages("20", "NaN", "30"), **spec(CONTINUOUS)}, DONE, status=0),
+    Case(
+        "numbers that are none",
+        {"people.csv": ages("20", "NaN", "30"), **spec(CONTINUOUS)},
+        "are not numbers.*; mend them, list them under .data. missing",
+    ),
+    Case(
+        "numbers that are missing",
+        {
+            "people.csv": ages("20", "NaN", "30"),
+            **spec(CONTINUOUS, ("[data]", '[data]\nmissing = ["NaN"]\nmissing_policy = "drop"')),
+        },
+        DONE,
+        status=0,
+    ),
     Case(
         "infinite numbers", {"people.csv": ages("20", "inf", "-inf"), **spec(CONTINUOUS)}, "some numbers are infinite"
     ),

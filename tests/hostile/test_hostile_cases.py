@@ -31,18 +31,8 @@ CASES: list[Case] = [
     *verbs.LARGE,
 ]
 
-WAITS = {
-    "numbers that are none": "the audit is to take the text NaN in numbers for missing, as coding does",
-}
-"""Cases that are not mended yet, and what each waits for."""
-
-
-def _marks(case: Case) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.xfail(reason=WAITS[case.name], strict=True)] if case.name in WAITS else []
-
-
 RUNS = [
-    pytest.param(case, engine, id=f"{case.name}{f' ({engine})' if engine else ''}", marks=_marks(case))
+    pytest.param(case, engine, id=f"{case.name}{f' ({engine})' if engine else ''}")
     for case in CASES
     for engine in case.engines
 ]
@@ -73,6 +63,5 @@ def test_a_hostile_case_ends_with_its_sentence(
 
 
 def test_there_are_enough_cases_and_their_names_differ() -> None:
-    assert WAITS.keys() <= {case.name for case in CASES}
     assert len(CASES) >= 120
     assert len({case.name for case in CASES}) == len(CASES)

@@ -17,7 +17,7 @@ from anonfit.errors import Infeasible, SpecError
 from anonfit.metrics.attack import Attack, attack_content
 from anonfit.metrics.inference import Guesses, LearnedClasses, ReleasedRecords, Secret, learn
 from anonfit.privacy.disclosure import Disclosure
-from anonfit.release.evidence import attack_made
+from anonfit.release.evidence import attack_draft
 from anonfit_papers.datasets_adult import ADULT_COLUMNS
 from waivers import waived
 
@@ -58,7 +58,7 @@ def test_a_model_is_sure_where_no_group_is() -> None:
     found = learned(release)
     assert found["sure_by_group"] == 0
     assert found["sure"] > 0.05
-    exactly = attack_made(release._made)
+    exactly = attack_draft(release._made)
     assert exactly is not None
     assert exactly.learned["ill"].right > 0.8 * exactly.learned["ill"].sure
     assert any("a model learned from all groups" in text for text in release.report["attack"]["sentences"])

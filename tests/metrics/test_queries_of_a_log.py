@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from anonfit.metrics.queries import QueryAnswer, judge_queries, query_table
-from anonfit.release.result import Made
+from anonfit.release.result import Draft
 from anonfit.release.run import make
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import parse_spec
@@ -64,7 +64,7 @@ def table(seed: int, rows: int = 60, *, gaps: float = 0.0) -> pl.DataFrame:
     )
 
 
-def judged(made: Made, *asks: Ask) -> list[QueryAnswer]:
+def judged(made: Draft, *asks: Ask) -> list[QueryAnswer]:
     assert made.source is not None
     assert made.nodes is not None
     persons = persons_in(made.schema, made.source)
@@ -79,7 +79,7 @@ def judged(made: Made, *asks: Ask) -> list[QueryAnswer]:
     return judge_queries([(ask, 1) for ask in asks], found)
 
 
-def points_of(made: Made) -> list[pl.DataFrame]:
+def points_of(made: Draft) -> list[pl.DataFrame]:
     """All points of the region of each released row, with the row's own pay; a missing value is a point too."""
     assert made.source is not None
     assert made.nodes is not None

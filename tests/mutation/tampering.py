@@ -22,7 +22,7 @@ from checker_report import FINDINGS
 from planted import Planted, Shape
 
 import anonfit as af
-from anonfit.release.retelling import retold
+from anonfit.release.retelling import expected_report
 
 After = Callable[[], None]
 """What is done to the files once they are written; hashes are mended again."""
@@ -164,7 +164,7 @@ def forge(p: Planted, source: pl.DataFrame) -> None:
             label = label if label in held.labels or not known else known[0]
             line |= {"labels": held.different, "frequent_persons": held.persons, "frequent_label": label}
     with suppress(Exception):  # a report of groups that are too small has no texts and no page
-        report, page = retold(p.path, p.manifest, report)
+        report, page = expected_report(p.path, p.manifest, report)
         (p.path / "report.html").write_text(page, encoding="utf-8")
     p.write_json("report.json", report)
     if p.hashes:

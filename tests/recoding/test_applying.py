@@ -22,7 +22,7 @@ from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.errors import DataError, RecodingError, RequestError
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import CutPoints
-from anonfit.tables.schema import Column, ColumnType, Role, Schema, Split
+from anonfit.tables.schema import Column, ColumnType, NominalSplit, Role, Schema
 from anonfit.tables.taxonomy import Taxonomy
 from strategies import tries
 
@@ -94,17 +94,17 @@ COLUMNS = [
     st.lists(FRAMES, min_size=4, max_size=25),
     st.integers(1, 4),
     st.sampled_from(CutPoints),
-    st.sampled_from(Split),
+    st.sampled_from(NominalSplit),
     st.data(),
 )
 @tries(80)
 def test_training_rows_go_where_they_were(
-    rows: list[Any], k: int, points: CutPoints, split: Split, data: st.DataObject
+    rows: list[Any], k: int, points: CutPoints, split: NominalSplit, data: st.DataObject
 ) -> None:
     frame = pl.DataFrame(rows, schema=TYPES)
     chosen = data.draw(st.lists(st.sampled_from(COLUMNS), min_size=1, max_size=4, unique_by=lambda one: one.name))
     columns = [
-        column("tree", taxonomy=COUNTRIES, split=split) if one.name == "tree" and split != Split.SUBSET else one
+        column("tree", taxonomy=COUNTRIES, split=split) if one.name == "tree" and split != NominalSplit.SUBSET else one
         for one in chosen
     ]
     result = made(frame, *columns, k=k, points=points)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 import anonfit as af
-from anonfit.release.result import Made
+from anonfit.release.result import Draft
 from anonfit.spec.model import DiversitySpec
 from waivers import waived
 
@@ -81,7 +81,7 @@ def declared(column: str, parameters: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def missing_demand(column: str, model: str, parameters: dict[str, Any]) -> Made:
+def missing_demand(column: str, model: str, parameters: dict[str, Any]) -> Draft:
     """A table made by k alone, whose spec asks for more: as if the algorithm had forgotten the demand."""
     words = WORDS | {"sensitive": {**WORDS["sensitive"], column: loose(column, model, parameters)}}
     made = af.anonymize(people(), **words, **declared(column, parameters))._made

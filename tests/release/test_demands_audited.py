@@ -16,7 +16,7 @@ import anonfit as af
 from anonfit.auditing.models import MAX_CONFIDENCE, MODELS
 from anonfit.errors import AuditFailed, SpecError
 from anonfit.privacy.catalogue import MODELS as CATALOGUE
-from anonfit.release.publish import publish_made
+from anonfit.release.publish import publish_draft
 
 
 def test_every_model_is_planted() -> None:
@@ -30,7 +30,7 @@ def test_a_file_that_misses_a_demand_is_not_published(
 ) -> None:
     made = missing_demand(column, model, parameters)
     with pytest.raises(AuditFailed) as caught:
-        publish_made(made, tmp_path / "out", kind=kind)
+        publish_draft(made, tmp_path / "out", kind=kind)
     assert MODELS[model].bad in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -43,7 +43,7 @@ def test_a_file_that_makes_a_target_too_certain_is_not_published(tmp_path: Path,
     made = af.anonymize(people(), **words)._made
     made = replace(made, spec=replace(made.spec, privacy=replace(made.spec.privacy, max_confidence=0.9)))
     with pytest.raises(AuditFailed) as caught:
-        publish_made(made, tmp_path / "out")
+        publish_draft(made, tmp_path / "out")
     assert MAX_CONFIDENCE.bad in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -99,7 +99,7 @@ def test_a_number_has_no_classes_to_be_sure_of(tmp_path: Path) -> None:
     made = af.anonymize(people(), **words | {"max_confidence": 1.0})._made
     made = replace(made, spec=replace(made.spec, privacy=replace(made.spec.privacy, max_confidence=0.999)))
     with pytest.raises(AuditFailed, match="Not checked: the target holds numbers or dates"):
-        publish_made(made, tmp_path / "out")
+        publish_draft(made, tmp_path / "out")
 
 
 def test_a_target_that_is_a_quasi_identifier_is_said_to_be_unchecked() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import anonfit as af
 from anonfit.errors import RequestError, SpecError
-from anonfit.release.result import Made
+from anonfit.release.result import Draft
 from anonfit.release.run import make, read_source
 from anonfit.spec.learning import learn_from_log, learned_text, with_learned
 from anonfit.spec.model import QueryLogSpec, Spec
@@ -84,7 +84,7 @@ def with_log(text: str, **settings: Any) -> str:
     return text + "[workload.query_log]\n" + "\n".join(lines) + "\n"
 
 
-def made_of(folder: Path, **settings: Any) -> Made:
+def made_of(folder: Path, **settings: Any) -> Draft:
     (folder / "with.toml").write_text(with_log(TOML, path="log.sql", **settings), encoding="utf-8")
     return make(read_spec(folder / "with.toml"), threads=1)
 

@@ -23,7 +23,7 @@ from anonfit.algorithms import top_down
 from anonfit.auditing.release_folder import audit_release
 from anonfit.errors import AnonfitError, AuditFailed, DataError, Infeasible, RequestError, SpecError
 from anonfit.recoding.recoding import Recoding
-from anonfit.release.evidence import audit_made, require_passed
+from anonfit.release.evidence import audit_draft, require_passed
 from anonfit.release.run import make
 from anonfit.spec.parse import parse_spec, spec_of
 from anonfit.spec.write import to_toml
@@ -200,13 +200,13 @@ def test_an_edited_recoding_is_applied_and_checked(tmp_path: Path) -> None:
 @pytest.mark.parametrize("several", [False, True])
 def test_a_group_below_its_k_is_found_in_its_quasi_identifier(several: bool) -> None:
     made = make(spec_of(_tables(several)), source=people())
-    require_passed(audit_made(made, made.table))
+    require_passed(audit_draft(made, made.table))
     columns = ["hours", "town"] if several else NAMES
     sizes = made.table.group_by(columns).len().sort("len")
     least = sizes.row(0, named=True)
     inside = pl.all_horizontal(pl.col(name) == least[name] for name in columns)
     short = pl.concat([made.table.filter(~inside), made.table.filter(inside).head(3)]).sort(made.table.columns)
-    audit = audit_made(made, short)
+    audit = audit_draft(made, short)
     missed = [finding.where for finding in audit.missed if finding.name == "k"]
     assert ("hours, town" in missed) if several else (missed == [None])
     with pytest.raises(AuditFailed):
@@ -218,10 +218,10 @@ def test_a_label_that_is_no_part_of_its_column_is_found() -> None:
     finer = made.table.with_columns(
         town=pl.when(pl.col("town").cast(pl.String) == "a").then(pl.lit("a")).otherwise(pl.lit("{b, c}"))
     )
-    audit = audit_made(made, finer)
+    audit = audit_draft(made, finer)
     assert "regions" in [finding.name for finding in audit.missed]
     whole = made.table.with_columns(age=pl.lit("*"))
-    assert "regions" in [finding.name for finding in audit_made(made, whole).missed]
+    assert "regions" in [finding.name for finding in audit_draft(made, whole).missed]
 
 
 def _tables(several: bool) -> dict[str, Any]:

@@ -384,12 +384,12 @@ def test_evaluate_knows_it() -> None:
 
 def test_the_audit_is_of_the_written_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Path] = []
-    audit = tree_publishing.audit_made_tree
+    audit = tree_publishing.audit_tree_draft
 
     def seen(made: Any, model: Path) -> Any:
         read.append(model)
         return audit(made, model)
 
-    monkeypatch.setattr(tree_publishing, "audit_made_tree", seen)
+    monkeypatch.setattr(tree_publishing, "audit_tree_draft", seen)
     af.run_tree(spec(), tmp_path / "out")
     assert [path.name for path in read] == ["model.json"]

@@ -27,9 +27,9 @@ from anonfit.release.measure import measure_all
 def test_the_rule(persons: int) -> None:
     is_told = persons in (0, 30) or 7 <= persons <= 23
     rule, several = Disclosure(7), Disclosure(7, rows_are_persons=False)
-    assert rule.may_tell(persons, 30) == several.may_tell(persons, 30) == is_told
-    assert rule.may_tell_rows(persons, 30) == is_told
-    assert several.may_tell_rows(persons, 30) == (persons in (0, 30))
+    assert rule.may_disclose(persons, 30) == several.may_disclose(persons, 30) == is_told
+    assert rule.may_disclose_rows(persons, 30) == is_told
+    assert several.may_disclose_rows(persons, 30) == (persons in (0, 30))
     assert isinstance(rule.share(persons, 30)["persons"], int) == is_told
     assert isinstance(rule.share(persons, 30)["share"], float) == is_told
     assert EVERYTHING.share(persons, 30) == {"persons": persons, "share": persons / 30}
@@ -44,7 +44,7 @@ def few(persons: int, k: int) -> bool:
 
 
 def may_tell(persons: int, of: int, k: int) -> bool:
-    return Disclosure(k).may_tell(persons, of)
+    return Disclosure(k).may_disclose(persons, of)
 
 
 # --- figures about few -------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from anonfit.spec.model import (
     WorkloadSpec,
 )
 from anonfit.tables.scales import CutPoints
-from anonfit.tables.schema import ColumnType, Role, Split
+from anonfit.tables.schema import ColumnType, NominalSplit, Role
 
 WORDS = st.text(max_size=6)
 NAMES = WORDS.filter(bool)
@@ -74,10 +74,13 @@ def column_specs(draw: st.DrawFn) -> ColumnSpec:
             role,
             kind,
             taxonomy=draw(st.sampled_from(["a b.csv", tree])),
-            split=draw(st.none() | st.sampled_from([Split.MULTIWAY, Split.BINARY])),
+            split=draw(st.none() | st.sampled_from([NominalSplit.MULTIWAY, NominalSplit.BINARY])),
         )
     return ColumnSpec(
-        role, kind, split=draw(st.none() | st.sampled_from(Split)), domain=tuple(draw(st.lists(NAMES, unique=True)))
+        role,
+        kind,
+        split=draw(st.none() | st.sampled_from(NominalSplit)),
+        domain=tuple(draw(st.lists(NAMES, unique=True))),
     )
 
 

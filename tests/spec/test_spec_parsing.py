@@ -26,7 +26,7 @@ from anonfit.spec.model import (
 from anonfit.spec.parse import parse_spec, spec_of
 from anonfit.spec.write import spec_tables
 from anonfit.tables.scales import CutPoints
-from anonfit.tables.schema import ColumnType, Role, Split
+from anonfit.tables.schema import ColumnType, NominalSplit, Role
 
 # --- the contract -----------------------------------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ def test_every_key_of_the_contract_that_works_is_read() -> None:
             "patient_id": ColumnSpec(Role.IDENTIFIER),
             "age": ColumnSpec(Role.QUASI_IDENTIFIER, ColumnType.CONTINUOUS, domain=(0, 120)),
             "country": ColumnSpec(
-                Role.QUASI_IDENTIFIER, ColumnType.NOMINAL, taxonomy="country.csv", split=Split.MULTIWAY
+                Role.QUASI_IDENTIFIER, ColumnType.NOMINAL, taxonomy="country.csv", split=NominalSplit.MULTIWAY
             ),
             "stage": ColumnSpec(Role.QUASI_IDENTIFIER, ColumnType.ORDINAL, order=("low", "high")),
             "admitted": ColumnSpec(Role.QUASI_IDENTIFIER, ColumnType.DATE, date_format="%d.%m.%Y"),

@@ -13,7 +13,7 @@ from coding import SECRET, coded, column, decoded
 
 from anonfit.errors import DataError, TaxonomyError
 from anonfit.tables.codebook import column_type, typed
-from anonfit.tables.schema import ColumnType, Split, SplitMode, texts_of
+from anonfit.tables.schema import ColumnType, NominalSplit, SplitMode, texts_of
 from anonfit.tables.taxonomy import Taxonomy
 
 # --- declared types ---------------------------------------------------------------------------------------------
@@ -32,8 +32,10 @@ def test_texts_are_read_as_the_declared_type() -> None:
     assert clock.to_list() == [datetime(2024, 1, 5, 10, 20)]
 
 
-def test_a_text_that_says_nan_is_missing() -> None:
-    assert decoded(coded(pl.Series(["1", "nan", "NaN"]), type=ColumnType.CONTINUOUS)) == [1.0, None, None]
+def test_a_text_that_says_nan_is_no_number() -> None:
+    """Rows with missing values are dropped before numbers are parsed, so such a text must be listed as missing."""
+    with pytest.raises(DataError, match="2 value.s. are not numbers .first in row 2, 3.; mend them, list them under"):
+        coded(pl.Series("age", ["1", "nan", "NaN"]), type=ColumnType.CONTINUOUS)
 
 
 def test_a_date_format_makes_a_column_a_date() -> None:
@@ -188,8 +190,8 @@ def test_a_domain_of_numbers_has_two_ends(domain: Any) -> None:
 # --- taxonomies over numbers and dates --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("split", [None, Split.BINARY, Split.MULTIWAY])
-def test_a_taxonomy_over_numbers_and_dates(split: Split | None) -> None:
+@pytest.mark.parametrize("split", [None, NominalSplit.BINARY, NominalSplit.MULTIWAY])
+def test_a_taxonomy_over_numbers_and_dates(split: NominalSplit | None) -> None:
     ages = Taxonomy.flat(["< 20", "[20, 65)", "≥ 65"])
     found = coded(pl.Series([5, 64, None, 65]), taxonomy=ages, split=split)
     assert decoded(found) == ["< 20", "[20, 65)", None, "≥ 65"]

@@ -106,8 +106,8 @@ class TableCoding:
         """Whether what is known are the values of every row."""
         return self.persons is not None
 
-    def _telling(self) -> Any:
-        """How errors about values are told."""
+    def value_errors(self) -> Any:
+        """The context in which values are coded: errors name rows only where rows are in memory."""
         return nullcontext() if self.by_row else without_row_numbers()
 
     # --- values -----------------------------------------------------------------------------------------------------
@@ -166,17 +166,17 @@ class TableCoding:
         known = [self.values(column.name) for column in columns]
 
         def coded(column: Column, values: KnownValues, k: int) -> CodedValues:
-            with self._telling():
-                found = code_column(column, values.frame[column.name], persons=values.persons.of_groups, k=k)
-            return coded_with_boundaries(found, predicates) if predicates else found
+            with self.value_errors():
+                by_value = code_column(column, values.frame[column.name], persons=values.persons.of_groups, k=k)
+            return coded_with_boundaries(by_value, predicates) if predicates else by_value
 
         with ThreadPoolExecutor(thread_count(self.threads)) as pool:
             every = list(pool.map(coded, columns, known, ks))
-        for index, (column, one) in enumerate(zip(columns, every, strict=True)):
-            self.codes[column.name] = one.codes
-            codes = one.codes if self.by_row else one.codes.astype(code_dtype(one.domain.coded().size))
+        for index, (column, own) in enumerate(zip(columns, every, strict=True)):
+            self.codes[column.name] = own.codes
+            codes = own.codes if self.by_row else own.codes.astype(code_dtype(own.domain.coded().size))
             self._add(code_name(index), column.name, codes)
-        return [one.domain for one in every]
+        return [own.domain for own in every]
 
     def table(self, columns: Sequence[CodedColumn]) -> CodedTable:
         """The coded rows, where these are in memory."""
@@ -187,14 +187,14 @@ class TableCoding:
     # --- constraints ------------------------------------------------------------------------------------------------
 
     def constraints(self, demands: Demands) -> list[Constraint]:
-        """The columns that models guard; where rows are elsewhere, their codes become fields."""
-        with self._telling():
-            constraints = bind_constraints(demands, self.schema, lambda name: self.values(name))
+        """The columns that privacy models are asked of; where rows are elsewhere, their codes become fields."""
+        with self.value_errors():
+            constraints = bind_constraints(demands, self.schema, self.values)
         if self.by_row:
             return constraints
-        for number, one in enumerate(constraints):
-            self.add_class(sensitive_name(number), one.column.name, one.codes, one.column.size)
-        return [replace(one, codes=np.zeros(0, np.uint32)) for one in constraints]
+        for number, constraint in enumerate(constraints):
+            self.add_class(sensitive_name(number), constraint.column.name, constraint.codes, constraint.column.size)
+        return [replace(constraint, codes=np.zeros(0, np.uint32)) for constraint in constraints]
 
     # --- objective --------------------------------------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ class TableCoding:
                 targets.extend([predicted] if workload.objective.fits(predicted) else [])
                 continue
             known = self.values(request.column)
-            with self._telling():
+            with self.value_errors():
                 target = code_target(
                     request,
                     declared[request.column],

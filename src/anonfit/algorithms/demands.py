@@ -59,21 +59,21 @@ class Demands:
 
 
 def bind_constraints(demands: Demands, schema: Schema, values: Callable[[str], KnownValues]) -> list[Constraint]:
-    """The columns that models guard, coded; `values` tells what a column holds."""
+    """The columns that privacy models are asked of, coded; `values` gives what a column holds."""
     from anonfit.engines.memory.constraints import Constraint
 
     declared = {column.name: column for column in schema.columns}
-    found = []
+    constraints = []
     for name in dict.fromkeys(request.column for request in demands.diversity):
         column, codes = _coded(declared[name], values(name))
         asked = [request for request in demands.diversity if request.column == name]
         models = tuple(make_model(column, request.model, request.parameters) for request in asked)
-        found.append(Constraint(column, codes, models))
+        constraints.append(Constraint(column, codes, models))
     for target in _capped(demands, declared, values):
         column, codes = _target_classes(target, declared[target.column], values(target.column))
         limit: DiversityModel = MaxConfidence(column, demands.max_confidence)
-        found.append(Constraint(column, codes, (limit,)))
-    return found
+        constraints.append(Constraint(column, codes, (limit,)))
+    return constraints
 
 
 def has_classes(target: TargetRequest, column: Column, values: pl.Series, objective: Objective) -> bool:
@@ -96,15 +96,15 @@ def _capped(
     """The targets that `max_confidence` caps: all but quasi-identifiers, which are not released as they are."""
     if demands.max_confidence >= 1.0:
         return []
-    found = [one for one in demands.targets if declared[one.column].role != Role.QUASI_IDENTIFIER]
+    targets = [request for request in demands.targets if declared[request.column].role != Role.QUASI_IDENTIFIER]
     faults = []
-    for target in found:
+    for target in targets:
         column, own = declared[target.column], values(target.column).frame[target.column]
         if not has_classes(target, column, own, OBJECTIVES[demands.criterion]):
             faults.append(not_capped(target.column, column_type(column, own.dtype)))
     if faults:
         raise SpecError(faults)
-    return found
+    return targets
 
 
 def _coded(column: Column, values: KnownValues) -> tuple[SensitiveColumn, NDArray[np.uint32]]:
@@ -122,7 +122,7 @@ def _coded(column: Column, values: KnownValues) -> tuple[SensitiveColumn, NDArra
 def _target_classes(
     target: TargetRequest, column: Column, values: KnownValues
 ) -> tuple[SensitiveColumn, NDArray[np.uint32]]:
-    """A target's classes as a column that a model can guard."""
+    """A target's classes as a sensitive column."""
     import polars as pl
 
     if not (target.classes or target.equal_width):
@@ -137,7 +137,7 @@ def refuse_infeasible(demands: Demands, persons: int, constraints: Sequence[Cons
     model = KAnonymity(demands.k)
     if not model.allows(np.array(persons)):
         raise Infeasible(model.why_not(persons))
-    for one in constraints:
-        for asked in one.models:
-            if not bool(asked.allows(one.column.whole)):
-                raise Infeasible(asked.why_not(one.column.whole))
+    for constraint in constraints:
+        for diversity in constraint.models:
+            if not bool(diversity.allows(constraint.column.whole)):
+                raise Infeasible(diversity.why_not(constraint.column.whole))

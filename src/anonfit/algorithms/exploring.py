@@ -33,8 +33,8 @@ SEEDS = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A way to choose splits; weights are written with few digits, so that it can be asked for again by hand."""
+class CandidateRule:
+    """A way to choose splits that is tried; weights have few digits, so that a user can ask for it by hand."""
 
     number: int
     criterion: str
@@ -59,13 +59,13 @@ class Candidate:
 class Tried:
     """A candidate and its figures, of which less is better."""
 
-    candidate: Candidate
+    candidate: CandidateRule
     figures: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """What was tried, the places of those that no other betters, and the place and the regions of the chosen one."""
+    """What was tried, the Pareto front among it, and the chosen one with its regions (as places in `tried`)."""
 
     tried: tuple[Tried, ...]
     front: tuple[int, ...]
@@ -73,12 +73,12 @@ class Explored:
     result: Anonymized
 
     @property
-    def candidate(self) -> Candidate:
+    def candidate(self) -> CandidateRule:
         """The chosen one."""
         return self.tried[self.chosen].candidate
 
 
-def candidate(number: int, seed: int, stated: Mapping[str, float]) -> Candidate:
+def candidate(number: int, seed: int, stated: Mapping[str, float]) -> CandidateRule:
     """The candidate of a number: 0 is blind, 1 makes clusters, and the others draw a way, weights and a seed.
 
     Args:
@@ -87,34 +87,30 @@ def candidate(number: int, seed: int, stated: Mapping[str, float]) -> Candidate:
         stated: How much each quasi-identifier matters as far as it is known; drawn weights are multiples of these.
     """
     if number == 0:
-        return Candidate(0, "median", {}, seed=seed)
+        return CandidateRule(0, "median", {}, seed=seed)
     if number == 1:
-        return Candidate(1, "clustering", dict(stated), seed=seed)
+        return CandidateRule(1, "clustering", dict(stated), seed=seed)
     # Seeds may be negative; a generator's may not.
     rng = np.random.default_rng([number, seed % (1 << 64)])
     way = WAYS[int(rng.integers(len(WAYS)))]
-    weights = {name: _short(weight * float(rng.exponential())) for name, weight in stated.items()}
+    # Three digits, so that what is above 0 stays so.
+    weights = {name: float(f"{weight * float(rng.exponential()):.3g}") for name, weight in stated.items()}
     alpha = round(float(rng.uniform(0.1, 0.9)), 2) if way == "blend" else 0.5
     own = int(rng.integers(SEEDS))
     if way == "clustering":
-        return Candidate(number, "clustering", weights, seed=own)
-    return Candidate(number, "weighted", weights, way, alpha, own)
-
-
-def _short(weight: float) -> float:
-    """A weight of three digits; one that is above 0 stays so."""
-    return float(f"{weight:.3g}")
+        return CandidateRule(number, "clustering", weights, seed=own)
+    return CandidateRule(number, "weighted", weights, way, alpha, own)
 
 
 def front(figures: Sequence[Sequence[float]]) -> list[int]:
-    """The places of those that no other betters in some figure without being worse in another; of equal ones all."""
+    """The places of the Pareto front: no other is better in some figure and worse in none; equal ones all stay."""
     table = np.array(figures, dtype=np.float64)
-    found = []
+    places = []
     for place, mine in enumerate(table):
         betters = (table <= mine).all(axis=1) & (table < mine).any(axis=1)
         if not betters.any():
-            found.append(place)
-    return found
+            places.append(place)
+    return places
 
 
 def nearest(figures: Sequence[Sequence[float]]) -> int:
@@ -154,30 +150,30 @@ def explore(
         while len(tried) < most and (len(tried) < 2 or not (stopped() or (end is not None and monotonic() >= end))):
             number = len(tried)
             stage(f"Trying way {number + 1} to weigh columns")
-            one = candidate(number, asked.seed, stated)
-            tried.append(Tried(one, measure(make(one.workload(asked)))))
-    figures = [list(one.figures.values()) for one in tried]
+            rule = candidate(number, asked.seed, stated)
+            tried.append(Tried(rule, measure(make(rule.workload(asked)))))
+    figures = [list(trial.figures.values()) for trial in tried]
     kept = front(figures)
     chosen = kept[nearest([figures[place] for place in kept])]
     # Made again: the regions of a whole front would take much memory.
     return Explored(tuple(tried), tuple(kept), chosen, make(tried[chosen].candidate.workload(asked)))
 
 
-def told(found: Explored, *, seconds: float | None, seed: int) -> dict[str, Any]:
+def exploration_record(explored: Explored, *, seconds: float | None, seed: int) -> dict[str, Any]:
     """The exploration as the internal record has it: every candidate with what it takes to make it again."""
     lines = [
         {
-            "number": one.candidate.number,
+            "number": trial.candidate.number,
             "method": {
-                "criterion": one.candidate.criterion,
-                "weight_rule": one.candidate.weight_rule,
-                "alpha": one.candidate.alpha,
-                "seed": one.candidate.seed,
+                "criterion": trial.candidate.criterion,
+                "weight_rule": trial.candidate.weight_rule,
+                "alpha": trial.candidate.alpha,
+                "seed": trial.candidate.seed,
             },
-            "weights": dict(one.candidate.weights),
-            "figures": dict(one.figures),
-            "on_front": place in found.front,
+            "weights": dict(trial.candidate.weights),
+            "figures": dict(trial.figures),
+            "on_front": place in explored.front,
         }
-        for place, one in enumerate(found.tried)
+        for place, trial in enumerate(explored.tried)
     ]
-    return {"rule": RULE, "seed": seed, "time_budget": seconds, "published": found.chosen, "candidates": lines}
+    return {"rule": RULE, "seed": seed, "time_budget": seconds, "published": explored.chosen, "candidates": lines}

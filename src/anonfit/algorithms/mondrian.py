@@ -151,21 +151,15 @@ def _grown_by_levels(
     stage: Stage,
 ) -> Anonymized:
     """The regions of rows that an engine counts level by level."""
-    from anonfit.engines.levels.growing import HAND_OVER, grow_by_levels
+    from anonfit.engines.levels.growing import HAND_OVER, LevelGrower
     from anonfit.engines.levels.sampling import start_on_sample
 
     def on_level(level: int, nodes: int) -> None:
         stage(f"Growing regions: level {level}, {nodes} node(s)")
 
-    grown = grow_by_levels(
-        out_of_core(coding.engine),
-        shape,
-        k,
-        hand_over=hand_over or HAND_OVER,
-        threads=coding.threads,
-        on_level=on_level,
-        start=None if sample is None else partial(start_on_sample, rows=sample),
-    )
+    start = None if sample is None else partial(start_on_sample, rows=sample)
+    engine, size = out_of_core(coding.engine), hand_over or HAND_OVER
+    grown = LevelGrower(engine, shape, k, hand_over=size, threads=coding.threads).grow(on_level, start)
     recoding = build_recoding(grown.tree, domains, points=cut_points)
     used = np.flatnonzero(grown.sizes).astype(np.int32)
     return Anonymized(recoding, domains=domains, columns=shape.columns, used=used, levels=grown.levels)

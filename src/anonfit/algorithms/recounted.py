@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Top-down refinement of rows out of core, where even the groups of rows that are alike are too many: cells take
-their place, which are no finer than what is to be known next.
+their place, which are no finer than the next step needs.
 
-A cell is a run of codes of every column. Runs end where parts end, and where these would be divided, so that a cell
-comes to one piece of every part as a row does. When a part is refined, its pieces become parts that would be divided
-elsewhere: an engine counts their cells anew, in one grouped scan.
+A cell is a run of codes of every column. Runs end where parts end, and where parts would be divided next, so that all
+rows of a cell go the same way. When a part is refined, its pieces are parts with divisions of their own: an engine
+counts their cells anew, in one grouped scan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,8 @@ class CellGroups(Groups):
         # Cells may have very many persons.
         self.number_type = np.uint32 if total <= np.iinfo(np.uint32).max else np.int64
         table = CodedTable(columns, self._codes_of(counted), len(counted.nodes), self._persons_of(counted))
-        found = [Constraint(one.column, values, one.models) for one, values in self._values_of(counted, constraints)]
-        super().__init__(table, requirements, silent=silent, constraints=found, threads=threads)
+        of_cells = [replace(column, codes=values) for column, values in self._values_of(counted, constraints)]
+        super().__init__(table, requirements, silent=silent, constraints=of_cells, threads=threads)
 
     def watch(self, column: int, slots: NDArray[np.int32], width: int, *, by_value: bool) -> None:
         """Foresee what refinements of a column would leave, for cells that come to one slot each."""
@@ -93,16 +94,16 @@ class CellGroups(Groups):
         codes = self._codes_of(counted)
         inside = (self.codes[column] >= first) & (self.codes[column] < stop)
         old, kept = np.flatnonzero(inside), np.flatnonzero(~inside)
-        before = [first_of_run(one, known) if place == column else one for place, one in enumerate(codes)]
-        from_cell = old[_places([one[old] for one in self.codes], before, self.sizes)]
+        before = [first_of_run(own, known) if place == column else own for place, own in enumerate(codes)]
+        from_cell = old[_places([own[old] for own in self.codes], before, self.sizes)]
         for grouping in self.groupings:
             grouping.groups = np.concatenate([grouping.groups[kept], grouping.groups[from_cell]])
-        self.codes = [np.concatenate([one[kept], new]) for one, new in zip(self.codes, codes, strict=True)]
+        self.codes = [np.concatenate([own[kept], new]) for own, new in zip(self.codes, codes, strict=True)]
         self.persons = np.concatenate([self.persons[kept], self._persons_of(counted)])
-        values = self._values_of(counted, [one for one, _ in self.constraints])
+        values = self._values_of(counted, [constraint for constraint, _ in self.constraints])
         self.constraints = [
-            (one, np.concatenate([held[kept], new]))
-            for (one, held), (_, new) in zip(self.constraints, values, strict=True)
+            (constraint, np.concatenate([held[kept], new]))
+            for (constraint, held), (_, new) in zip(self.constraints, values, strict=True)
         ]
         self.rows = len(self.persons)
         self.moved = np.empty(self.rows, np.uint32), np.empty(self.rows, np.int32), np.empty(self.rows, np.int32)
@@ -110,7 +111,7 @@ class CellGroups(Groups):
 
     def _counted(self, within: tuple[str, int, int] | None) -> Counted:
         """The cells of all rows, or of those with some codes of a field."""
-        runs = [() if one.all() else tuple(np.flatnonzero(one).tolist()) for one in self.starts]
+        runs = [() if starts.all() else tuple(np.flatnonzero(starts).tolist()) for starts in self.starts]
         runs += [()] * (len(self.fields) - self.width)
         request = CountRequest((0,), tuple(self.fields), (self.persons_field,), tuple(runs), within)
         return self.engine.count([request])[0]
@@ -119,14 +120,14 @@ class CellGroups(Groups):
         return tuple(codes.astype(dtype) for codes, dtype in zip(counted.by, self.types, strict=False))
 
     def _persons_of(self, counted: Counted) -> NDArray[Any]:
-        found: NDArray[Any] = counted.sums[0].astype(self.number_type)
-        return found
+        persons: NDArray[Any] = counted.sums[0].astype(self.number_type)
+        return persons
 
     def _values_of(
         self, counted: Counted, constraints: Sequence[Constraint]
     ) -> list[tuple[Constraint, NDArray[np.uint32]]]:
         """The values of sensitive columns."""
-        return [(one, counted.by[self.width + place].astype(np.uint32)) for place, one in enumerate(constraints)]
+        return [(column, counted.by[self.width + place].astype(np.uint32)) for place, column in enumerate(constraints)]
 
 
 def _places(held: Sequence[NDArray[Any]], asked: Sequence[NDArray[Any]], sizes: Sequence[int]) -> NDArray[np.int64]:
@@ -136,9 +137,9 @@ def _places(held: Sequence[NDArray[Any]], asked: Sequence[NDArray[Any]], sizes: 
     count = len(held[0])
     place = np.full(int(numbers.max(initial=-1)) + 1, -1, np.int64)
     place[numbers[:count]] = np.arange(count)
-    found: NDArray[np.int64] = place[numbers[count:]]
-    assert (found >= 0).all(), "a cell that was not there before"
-    return found
+    places: NDArray[np.int64] = place[numbers[count:]]
+    assert (places >= 0).all(), "a cell that was not there before"
+    return places
 
 
 class RecountedRows:
@@ -170,16 +171,14 @@ class RecountedRows:
 
     def by_class(self) -> list[ByClass]:
         """What every column tells of the classes, in one scan a column."""
-        requests = [
-            CountRequest((0,), (code_name(place), target_name(0)), (self.mass,)) for place in range(len(self.columns))
-        ]
-        found = []
-        for column, request in zip(self.columns, requests, strict=True):
+        by_column = []
+        for place, column in enumerate(self.columns):
+            request = CountRequest((0,), (code_name(place), target_name(0)), (self.mass,))
             counted = self.engine.count([request])[0]
             counts = np.zeros((column.size, self.classes), np.int64)
             counts[counted.by[0], counted.by[1]] = counted.sums[0]
-            found.append((counts, np.bincount(counted.by[0], minlength=column.size) > 0))
-        return found
+            by_column.append((counts, np.bincount(counted.by[0], minlength=column.size) > 0))
+        return by_column
 
     def groups(self, requirements: Sequence[tuple[int, ...]], silent: frozenset[int]) -> Groups:
         """The groups of requirements, of which those in `silent` foresee nothing."""

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands, refuse_infeasible
 from anonfit.algorithms.refining_columns import (
+    ColumnPart,
     Disclosures,
     Left,
-    Part,
     Reason,
     Refinable,
     Refined,
@@ -32,8 +32,8 @@ from anonfit.recoding.columns import RecodedColumn
 from anonfit.tables.schema import CodedColumn, Codes
 
 
-def told_refinements(
-    found: Refined, columns: Sequence[RecodedColumn], cells: Sequence[NDArray[np.int32]]
+def refinement_log(
+    refined: Refined, columns: Sequence[RecodedColumn], cells: Sequence[NDArray[np.int32]]
 ) -> dict[str, Any]:
     """The refinements that were made, in their order, and those that were not, as plain data.
 
@@ -47,7 +47,7 @@ def told_refinements(
         anonymity of every quasi-identifier after it.
     """
 
-    def label(column: int, part: Part) -> str:
+    def label(column: int, part: ColumnPart) -> str:
         held = np.unique(cells[column][np.array(part.codes, np.int64)]).tolist()
         return columns[column].label(held)
 
@@ -62,21 +62,21 @@ def told_refinements(
                 "score": step.score,
                 "anonymity": list(step.anonymity),
             }
-            for step in found.steps
+            for step in refined.steps
         ],
         "not_made": [
             {
-                "column": columns[one.column].name,
-                "part": label(one.column, one.part),
-                "reason": str(one.reason),
-                "gain": one.gain,
-                "loss": one.loss,
+                "column": columns[left.column].name,
+                "part": label(left.column, left.part),
+                "reason": str(left.reason),
+                "gain": left.gain,
+                "loss": left.loss,
             }
-            for one in found.left
+            for left in refined.left
         ],
-        "anonymity": list(found.anonymity),
-        "groups": list(found.groups),
-        "stopped": found.is_stopped,
+        "anonymity": list(refined.anonymity),
+        "groups": list(refined.groups),
+        "stopped": refined.is_stopped,
     }
 
 
@@ -105,26 +105,17 @@ class Refinables(Protocol):
         """The groups of requirements, of which those in `silent` foresee nothing."""
 
 
-def never() -> bool:
-    """Do not stop."""
-    return False
-
-
-def unheard(_: Step) -> None:
-    """Tell nobody of a step."""
-
-
 def refine(
     rows: Refinables,
     requirements: Sequence[Requirement],
     *,
-    start: Sequence[Sequence[Part]] | None = None,
+    start: Sequence[Sequence[ColumnPart]] | None = None,
     criterion: Criterion = "score",
     average: Average = "containing",
     suppression: Suppression = "all",
     zero_gain: bool = False,
-    stop: Callable[[], bool] = never,
-    progress: Callable[[Step], None] = unheard,
+    stop: Callable[[], bool] = lambda: False,
+    progress: Callable[[Step], None] = lambda _: None,
 ) -> Refined:
     """Refine the columns of rows as far as requirements allow.
 
@@ -152,16 +143,16 @@ def refine(
     asked = tuple(requirements)
     _check(rows.columns, asked)
     implied = redundant(asked)
-    silent = frozenset(one for one, _ in implied)
-    groups = rows.groups([one.columns for one in asked], silent)
+    silent = frozenset(number for number, _ in implied)
+    groups = rows.groups([requirement.columns for requirement in asked], silent)
     try:
-        refuse_infeasible(Demands(max(one.k for one in asked)), groups.anonymity(0), rows.constraints)
+        refuse_infeasible(Demands(max(requirement.k for requirement in asked)), groups.anonymity(0), rows.constraints)
         columns = [
             refinable(index, column, counts, present)
             for index, (column, (counts, present)) in enumerate(zip(rows.columns, rows.by_class(), strict=True))
         ]
         rules = _Rules(criterion, average, suppression, zero_gain)
-        refining = _Refining(columns, asked, silent, groups, rules)
+        refining = _Refiner(columns, asked, silent, groups, rules)
         if start is not None:
             refining.begin(start)
         stopped = refining.run(stop, progress)
@@ -172,9 +163,9 @@ def refine(
 
 def _check(columns: Sequence[CodedColumn], requirements: tuple[Requirement, ...]) -> None:
     """Refuse requirements that do not fit the table."""
-    if not requirements or not all(one.columns for one in requirements):
+    if not requirements or not all(requirement.columns for requirement in requirements):
         raise RequestError("a quasi-identifier without columns, or none at all, was asked for; name at least one.")
-    named = {column for one in requirements for column in one.columns}
+    named = {column for requirement in requirements for column in requirement.columns}
     unknown = sorted(named - set(range(len(columns))))
     if unknown:
         raise RequestError(f"a quasi-identifier names column {unknown[0]} of a table of {len(columns)} columns.")
@@ -191,7 +182,7 @@ class _Rules:
     zero_gain: bool
 
 
-class _Refining:
+class _Refiner:
     """The state: the candidates of every column, and how good each is. A candidate that is out is out for good."""
 
     def __init__(
@@ -217,15 +208,16 @@ class _Refining:
         """The anonymity of every requirement. (requirement,)"""
         return np.array([self.groups.anonymity(number) for number in range(len(self.requirements))], np.int64)
 
-    def begin(self, start: Sequence[Sequence[Part]]) -> None:
+    def begin(self, start: Sequence[Sequence[ColumnPart]]) -> None:
         """Begin with other parts than whole columns, unless they are too fine."""
-        for one, parts in zip(self.columns, start, strict=True):
-            for refinement in one.begin(parts):
+        for refined_column, parts in zip(self.columns, start, strict=True):
+            for refinement in refined_column.begin(parts):
                 self.groups.refine(refinement, self.groups.divide(refinement))
         self.anonymity = self.measured()
-        short = [one for one, found in zip(self.requirements, self.anonymity, strict=True) if found < one.k]
+        reached = zip(self.requirements, self.anonymity, strict=True)
+        short = [requirement for requirement, anonymity in reached if anonymity < requirement.k]
         if short:
-            names = listed(self.groups.names[column] for column in short[0].columns)
+            names = listed(self.groups.names[index] for index in short[0].columns)
             raise Infeasible(
                 f"the recoding to start from leaves fewer than k = {short[0].k} persons in a group of {names}; make it "
                 "coarser, or start without it."
@@ -238,117 +230,117 @@ class _Refining:
 
     def run(self, stop: Callable[[], bool], progress: Callable[[Step], None]) -> bool:
         """Refine until nothing is left, or stop; whether it was stopped."""
-        for one in self.columns:
-            self.settle(one)
-            if one.open.any():
-                self.groups.watch(one.index, one.slots, one.width, by_value=one.by_value)
-            self.survey(one)
+        for column in self.columns:
+            self.settle(column)
+            if column.open.any():
+                self.groups.watch(column.index, column.slots, column.width, by_value=column.by_value)
+            self.survey(column)
         while True:
             best = ahead(np.concatenate(self.merits))
             if best < 0 or stop():
                 return best >= 0
             ends = np.cumsum([len(merits) for merits in self.merits])
-            column = int(np.searchsorted(ends, best, side="right"))
-            step = self.make(self.columns[column], best - int(ends[column]) + len(self.merits[column]))
+            index = int(np.searchsorted(ends, best, side="right"))
+            step = self.make(self.columns[index], best - int(ends[index]) + len(self.merits[index]))
             if step is not None:
                 self.steps.append(step)
                 progress(step)
 
-    def settle(self, one: Refinable) -> None:
+    def settle(self, column: Refinable) -> None:
         """Give up parts of a column that tell nothing; a suppressed value may tell more once others are disclosed."""
-        if not (self.rules.zero_gain or one.by_value):
-            one.exclude(np.flatnonzero(one.open & (one.gains <= 0)), Reason.NO_GAIN)
+        if not (self.rules.zero_gain or column.by_value):
+            column.exclude(np.flatnonzero(column.open & (column.gains <= 0)), Reason.NO_GAIN)
 
-    def survey(self, one: Refinable) -> None:
+    def survey(self, column: Refinable) -> None:
         """Find what each candidate of a column is worth, and give up those that k forbids."""
-        if one.open.any():
-            after = self.foresee(one)
+        if column.open.any():
+            after = self.foresee(column)
             over = len(after) if self.rules.average == "containing" else len(self.counted)
-            before = self.anonymity[self.containing(one)]
+            before = self.anonymity[self.containing(column)]
             loss = anonymity_loss(before, after, over)
-            least = np.array([self.requirements[number].k for number in self.containing(one)])
-            usable = self.prune(one, np.all(after >= least[:, None], axis=0))
-            merits = OBJECTIVES[self.rules.criterion].merits(one.gains, loss)
-            self.merits[one.index] = np.where(usable, merits, -np.inf)
-            self.losses[one.index] = loss
-        if not one.open.any():
-            self.merits[one.index] = np.zeros(0)
-            self.groups.forget(one.index)
-        elif isinstance(one, Disclosures) and 2 * np.count_nonzero(one.open) < one.width:
-            one.number_slots()
-            self.groups.watch(one.index, one.slots, one.width, by_value=True)
+            least = np.array([self.requirements[number].k for number in self.containing(column)])
+            usable = self.prune(column, np.all(after >= least[:, None], axis=0))
+            merits = OBJECTIVES[self.rules.criterion].merits(column.gains, loss)
+            self.merits[column.index] = np.where(usable, merits, -np.inf)
+            self.losses[column.index] = loss
+        if not column.open.any():
+            self.merits[column.index] = np.zeros(0)
+            self.groups.forget(column.index)
+        elif isinstance(column, Disclosures) and 2 * np.count_nonzero(column.open) < column.width:
+            column.number_slots()
+            self.groups.watch(column.index, column.slots, column.width, by_value=True)
 
-    def containing(self, one: Refinable) -> list[int]:
+    def containing(self, column: Refinable) -> list[int]:
         """The requirements that have a column."""
-        return [number for number in self.counted if one.index in self.requirements[number].columns]
+        return [number for number in self.counted if column.index in self.requirements[number].columns]
 
-    def foresee(self, one: Refinable) -> NDArray[np.int64]:
+    def foresee(self, column: Refinable) -> NDArray[np.int64]:
         """The anonymity after each refinement of a column. (requirement, candidate)
 
         Groups that are not divided keep their persons, and the parts of the smallest group are no larger than it.
         """
-        found = []
-        for number in self.containing(one):
-            if isinstance(one, Disclosures):
-                by_slot = self.groups.least(number, one.index, one.width)
-                least = np.where(one.slots >= 0, by_slot[one.slots], NOBODY)
+        foreseen = []
+        for number in self.containing(column):
+            if isinstance(column, Disclosures):
+                by_slot = self.groups.least(number, column.index, column.width)
+                least = np.where(column.slots >= 0, by_slot[column.slots], NOBODY)
             else:
-                least = self.groups.least(number, one.index, len(one.parts))
-            found.append(np.minimum(least, self.anonymity[number]))
-        return np.stack(found)
+                least = self.groups.least(number, column.index, len(column.parts))
+            foreseen.append(np.minimum(least, self.anonymity[number]))
+        return np.stack(foreseen)
 
-    def prune(self, one: Refinable, valid: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def prune(self, column: Refinable, valid: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Give up candidates that k forbids; which of the others may be refined now."""
-        usable = one.open & ((one.gains > 0) | self.rules.zero_gain)
-        if isinstance(one, Disclosures) and self.rules.suppression == "best_gain":
-            best = ahead(np.where(usable, one.gains, -np.inf))
+        usable = column.open & ((column.gains > 0) | self.rules.zero_gain)
+        if isinstance(column, Disclosures) and self.rules.suppression == "best_gain":
+            best = ahead(np.where(usable, column.gains, -np.inf))
             usable &= np.arange(len(usable)) == best
             if best >= 0 and not valid[best]:
-                self.give_up(one, best, Reason.FEW_PERSONS)
+                self.give_up(column, best, Reason.FEW_PERSONS)
         else:
-            one.exclude(np.flatnonzero(one.open & ~valid), Reason.FEW_PERSONS)
-        return usable & one.open
+            column.exclude(np.flatnonzero(column.open & ~valid), Reason.FEW_PERSONS)
+        return usable & column.open
 
-    def give_up(self, one: Refinable, candidate: int, reason: Reason) -> None:
+    def give_up(self, column: Refinable, candidate: int, reason: Reason) -> None:
         """Give up a candidate; with it, where only the value of the highest gain is one, its whole column."""
-        one.exclude(np.array([candidate]), reason)
-        if isinstance(one, Disclosures) and self.rules.suppression == "best_gain":
-            one.exclude(np.flatnonzero(one.open), Reason.CLOSED)
+        column.exclude(np.array([candidate]), reason)
+        if isinstance(column, Disclosures) and self.rules.suppression == "best_gain":
+            column.exclude(np.flatnonzero(column.open), Reason.CLOSED)
 
-    def make(self, one: Refinable, candidate: int) -> Step | None:
+    def make(self, column: Refinable, candidate: int) -> Step | None:
         """Make a refinement, unless a model forbids it."""
-        gain, loss = float(one.gains[candidate]), float(self.losses[one.index][candidate])
-        refinement = one.refinement(candidate)
+        gain, loss = float(column.gains[candidate]), float(self.losses[column.index][candidate])
+        refinement = column.refinement(candidate)
         divisions = self.groups.divide(refinement)
         if not self.groups.allowed(refinement, divisions):
-            self.give_up(one, candidate, Reason.MODEL)
-            self.survey(one)
+            self.give_up(column, candidate, Reason.MODEL)
+            self.survey(column)
             return None
-        refined, into = one.refine(candidate)
-        self.settle(one)
+        refined, into = column.refine(candidate)
+        self.settle(column)
         self.groups.refine(refinement, divisions)
         for number in divisions:
             self.anonymity[number] = self.groups.anonymity(number)
-        touched = {column for number in divisions for column in self.requirements[number].columns}
-        for column in sorted(touched):
-            self.survey(self.columns[column])
+        touched = {index for number in divisions for index in self.requirements[number].columns}
+        for index in sorted(touched):
+            self.survey(self.columns[index])
         anonymity = tuple(self.anonymity.tolist())
-        return Step(one.index, refined, into, gain, loss, gain / (loss + 1.0), anonymity)
+        return Step(column.index, refined, into, gain, loss, gain / (loss + 1.0), anonymity)
 
-    def left(self, one: Refinable, candidate: int, part: Part, reason: Reason | None) -> Left:
+    def left(self, column: Refinable, candidate: int, part: ColumnPart, reason: Reason | None) -> Left:
         """A candidate that was not refined."""
-        value = float(one.gains[candidate])
+        value = float(column.gains[candidate])
         if reason is not None:
-            return Left(one.index, part, reason, value, None)
+            return Left(column.index, part, reason, value, None)
         unforced = Reason.STOPPED if value > 0 or self.rules.zero_gain else Reason.NO_GAIN
-        return Left(one.index, part, unforced, value, float(self.losses[one.index][candidate]))
+        return Left(column.index, part, unforced, value, float(self.losses[column.index][candidate]))
 
     def result(self, implied: tuple[tuple[int, int], ...], *, is_stopped: bool) -> Refined:
-        """What was found."""
+        """The parts that columns have now, and what led to them."""
         return Refined(
-            parts=tuple(one.result() for one in self.columns),
+            parts=tuple(column.result() for column in self.columns),
             steps=tuple(self.steps),
-            left=tuple(self.left(one, *found) for one in self.columns for found in one.left()),
+            left=tuple(self.left(column, *candidate) for column in self.columns for candidate in column.left()),
             redundant=implied,
             anonymity=tuple(self.anonymity.tolist()),
             groups=tuple(self.groups.number(number) for number in range(len(self.requirements))),

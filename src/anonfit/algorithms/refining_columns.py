@@ -25,7 +25,7 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ColumnPart:
     """Codes of a column that are released as one value.
 
     `node` is the taxonomy node they are released as, where there is one (a missing value has none); `is_rest` marks
@@ -46,8 +46,8 @@ class Step:
     """
 
     column: int
-    refined: Part | None
-    into: tuple[Part, ...]
+    refined: ColumnPart | None
+    into: tuple[ColumnPart, ...]
     gain: float
     loss: float
     score: float
@@ -67,13 +67,12 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A refinement that was not made: of this part, or the disclosure of it.
-
-    What it would tell, and the anonymity it would cost in the end; None where that is not known any more.
+    """A refinement that was not made: of this part, or its disclosure. `loss` is the anonymity that it would have cost
+    in the end, None where that is not known any more.
     """
 
     column: int
-    part: Part
+    part: ColumnPart
     reason: Reason
     gain: float
     loss: float | None
@@ -87,7 +86,7 @@ class Refined:
     follows from which other one. `anonymity` and `groups` are those of every requirement.
     """
 
-    parts: tuple[tuple[Part, ...], ...]
+    parts: tuple[tuple[ColumnPart, ...], ...]
     steps: tuple[Step, ...]
     left: tuple[Left, ...]
     redundant: tuple[tuple[int, int], ...]
@@ -99,18 +98,23 @@ class Refined:
 def redundant(requirements: tuple[Requirement, ...]) -> tuple[tuple[int, int], ...]:
     """Requirements that follow from another one, and that other one, which itself follows from none."""
     numbers = range(len(requirements))
-    follows = {
-        one: [other for other in numbers if other != one and _follows(requirements, one, other)] for one in numbers
+    implying = {
+        number: [other for other in numbers if other != number and _follows(requirements, number, other)]
+        for number in numbers
     }
-    return tuple((one, next(other for other in found if not follows[other])) for one, found in follows.items() if found)
+    return tuple(
+        (number, next(other for other in others if not implying[other]))
+        for number, others in implying.items()
+        if others
+    )
 
 
-def _follows(requirements: tuple[Requirement, ...], one: int, other: int) -> bool:
+def _follows(requirements: tuple[Requirement, ...], number: int, other: int) -> bool:
     """Whether a requirement's columns are among another's and its k is no more; of two that are the same the later."""
-    asked, wider = requirements[one], requirements[other]
+    asked, wider = requirements[number], requirements[other]
     columns, among = set(asked.columns), set(wider.columns)
     same = columns == among and asked.k == wider.k
-    return columns <= among and asked.k <= wider.k and (not same or other < one)
+    return columns <= among and asked.k <= wider.k and (not same or other < number)
 
 
 Counts: TypeAlias = NDArray[np.int64]
@@ -131,40 +135,40 @@ class Runs:
         self.counts = counts
         self.present = present
         self.slots = np.full(column.size, -1, np.int32)
-        self.parts: list[Part] = []
-        self.pieces: list[tuple[Part, ...]] = []
+        self.parts: list[ColumnPart] = []
+        self.pieces: list[tuple[ColumnPart, ...]] = []
         self.reasons: dict[int, Reason] = {}
         self.refined = np.zeros(0, np.bool_)
         self.open = np.zeros(0, np.bool_)
         self.gains = np.zeros(0)
-        self.add([Part(range(column.size), None if column.mode == SplitMode.ORDERED else 0)])
+        self.add([ColumnPart(range(column.size), None if column.mode == SplitMode.ORDERED else 0)])
 
     @property
     def width(self) -> int:
         """The most pieces that a part can have."""
         if self.column.mode == SplitMode.ORDERED:
             return 2
-        assert self.column.taxonomy is not None
-        nodes = range(len(self.column.taxonomy.parents))
-        return max(len(self._children(self._of_node(node))) for node in nodes)
+        taxonomy, shift = self.column.taxonomy, int(self.column.has_missing)
+        assert taxonomy is not None
+        most = 0
+        for node, (first, last) in enumerate(zip(taxonomy.first_leaf, taxonomy.last_leaf, strict=True)):
+            codes = range(first + shift if node else 0, last + shift + 1)  # missing is in the root
+            most = max(most, len(self._children(ColumnPart(codes, node))))
+        return most
 
-    def begin(self, parts: Sequence[Part]) -> Iterator[Refinement]:
+    def begin(self, parts: Sequence[ColumnPart]) -> Iterator[Refinement]:
         """Begin with some parts in place of the whole column: what engines are to do first."""
         if len(parts) < 2:
             return
-        children = np.full(self.column.size, -1, np.int32)
-        for child, part in enumerate(parts):
-            children[_run(part)] = child
-        numbers = np.arange(len(self.parts), len(self.parts) + len(parts), dtype=np.int32)
-        yield Refinement(self.index, 0, children, numbers, range(self.column.size))
+        yield self._into(0, parts)
         self.refined[0], self.open[0] = True, False
         self.add(list(parts))
 
-    def add(self, parts: list[Part]) -> None:
+    def add(self, parts: list[ColumnPart]) -> None:
         """Take parts as new candidates."""
         gains, beneficial = [], []
         for number, part in enumerate(parts, len(self.parts)):
-            pieces = self.refinement_of(part)
+            pieces = self._halves(part) if self.column.mode == SplitMode.ORDERED else self._children(part)
             sums = [self.counts[_run(piece)].sum(axis=0) for piece in pieces]
             beneficial.append(bool(pieces) and is_beneficial(np.sum(sums, axis=0)))
             self.slots[_run(part)] = -1
@@ -179,63 +183,54 @@ class Runs:
         self.open = np.append(self.open, beneficial)
         self.refined = np.append(self.refined, np.zeros(len(parts), np.bool_))
 
-    def refinement_of(self, part: Part) -> tuple[Part, ...]:
-        """The pieces of a part; none if it cannot be refined."""
-        if self.column.mode == SplitMode.ORDERED:
-            return self._halves(part)
-        return self._children(part)
-
-    def _of_node(self, node: int) -> Part:
-        """The part of a taxonomy node; missing is in the root."""
-        taxonomy, shift = self.column.taxonomy, int(self.column.has_missing)
-        assert taxonomy is not None
-        first = taxonomy.first_leaf[node] + shift if node else 0
-        return Part(range(first, taxonomy.last_leaf[node] + shift + 1), node)
-
-    def _children(self, part: Part) -> tuple[Part, ...]:
+    def _children(self, part: ColumnPart) -> tuple[ColumnPart, ...]:
         """The children of a taxonomy node; missing is one more child of the root. In place of the only child that has
         rows there are its own children: to go down to it tells nothing and costs nothing.
         """
-        found = self._below(part)
-        filled = [place for place, child in enumerate(found) if self.present[_run(child)].any()]
+        children = self._below(part)
+        filled = [place for place, child in enumerate(children) if self.present[_run(child)].any()]
         if len(filled) == 1:
             (only,) = filled
-            if further := self._children(found[only]):
-                return (*found[:only], *further, *found[only + 1 :])
-        return found
+            if further := self._children(children[only]):
+                return (*children[:only], *further, *children[only + 1 :])
+        return children
 
-    def _below(self, part: Part) -> tuple[Part, ...]:
+    def _below(self, part: ColumnPart) -> tuple[ColumnPart, ...]:
         """The children of a taxonomy node, whether they have rows or not."""
         taxonomy, shift = self.column.taxonomy, int(self.column.has_missing)
         assert taxonomy is not None
         if part.node is None:
             return ()
         below = taxonomy.children(part.node)
-        missing: tuple[Part, ...] = ()
+        missing: tuple[ColumnPart, ...] = ()
         if part.node == 0 and shift and len(part.codes) == self.column.size:
-            missing, below = (Part(range(MISSING, MISSING + 1)),), below or (0,)
+            missing, below = (ColumnPart(range(MISSING, MISSING + 1)),), below or (0,)
         runs = [range(taxonomy.first_leaf[node] + shift, taxonomy.last_leaf[node] + shift + 1) for node in below]
-        return (*missing, *(Part(run, node) for run, node in zip(runs, below, strict=True)))
+        return (*missing, *(ColumnPart(run, node) for run, node in zip(runs, below, strict=True)))
 
-    def _halves(self, part: Part) -> tuple[Part, ...]:
+    def _halves(self, part: ColumnPart) -> tuple[ColumnPart, ...]:
         """The two intervals that tell most of the classes; the upper one begins with a value that occurs."""
         first, stop = part.codes[0], part.codes[-1] + 1
         codes = np.flatnonzero(self.present[first:stop]) + first
         if len(codes) < 2:
             return ()
         cut = int(codes[ahead(cut_gains(self.counts[codes])) + 1])
-        return Part(range(first, cut)), Part(range(cut, stop))
+        return ColumnPart(range(first, cut)), ColumnPart(range(cut, stop))
 
     def refinement(self, candidate: int) -> Refinement:
         """A refinement as engines read it."""
+        return self._into(candidate, self.pieces[candidate])
+
+    def _into(self, candidate: int, pieces: Sequence[ColumnPart]) -> Refinement:
+        """The refinement of a part into pieces."""
         children = np.full(self.column.size, -1, np.int32)
-        pieces = self.pieces[candidate]
         for child, piece in enumerate(pieces):
             children[_run(piece)] = child
         numbers = np.arange(len(self.parts), len(self.parts) + len(pieces), dtype=np.int32)
-        return Refinement(self.index, candidate, children, numbers, _codes(self.parts[candidate]))
+        codes = self.parts[candidate].codes
+        return Refinement(self.index, candidate, children, numbers, range(codes[0], codes[-1] + 1))
 
-    def refine(self, candidate: int) -> tuple[Part | None, tuple[Part, ...]]:
+    def refine(self, candidate: int) -> tuple[ColumnPart | None, tuple[ColumnPart, ...]]:
         """Refine a part; what it was and what it is now."""
         self.refined[candidate], self.open[candidate] = True, False
         self.add(list(self.pieces[candidate]))
@@ -248,12 +243,12 @@ class Runs:
             self.reasons[candidate] = reason
             self.slots[_run(self.parts[candidate])] = -1
 
-    def result(self) -> tuple[Part, ...]:
+    def result(self) -> tuple[ColumnPart, ...]:
         """The parts in the order of their codes."""
         kept = [self.parts[number] for number in np.flatnonzero(~self.refined).tolist()]
         return tuple(sorted(kept, key=lambda part: part.codes[0]))
 
-    def left(self) -> list[tuple[int, Part, Reason | None]]:
+    def left(self) -> list[tuple[int, ColumnPart, Reason | None]]:
         """The candidates that were not refined, and why; None where nothing forbids it."""
         kept = [number for number in np.flatnonzero(~self.refined).tolist() if self.pieces[number]]
         return [(number, self.parts[number], self.reasons.get(number)) for number in kept]
@@ -281,7 +276,7 @@ class Disclosures:
         self.slots = np.where(self.open, np.cumsum(self.open) - 1, -1).astype(np.int32)
         self.width = int(np.count_nonzero(self.open))
 
-    def begin(self, parts: Sequence[Part]) -> Iterator[Refinement]:
+    def begin(self, parts: Sequence[ColumnPart]) -> Iterator[Refinement]:
         """Begin with some values disclosed: what engines are to do first."""
         for code in (part.codes[0] for part in parts if not part.is_rest):
             yield replace(self.refinement(code), disclosed=max(int(self.slots[code]), 0))
@@ -310,7 +305,7 @@ class Disclosures:
         moving = range(candidate, candidate + 1)
         return Refinement(self.index, 0, children, numbers, moving, disclosed=int(self.slots[candidate]))
 
-    def refine(self, candidate: int) -> tuple[Part | None, tuple[Part, ...]]:
+    def refine(self, candidate: int) -> tuple[ColumnPart | None, tuple[ColumnPart, ...]]:
         """Disclose a value; what it is now."""
         self.disclose(candidate)
         self.weigh()
@@ -323,13 +318,13 @@ class Disclosures:
         for candidate in candidates.tolist():
             self.reasons[candidate] = reason
 
-    def result(self) -> tuple[Part, ...]:
+    def result(self) -> tuple[ColumnPart, ...]:
         """The disclosed values in the order of their codes, then the rest."""
         rest = tuple(np.flatnonzero(self.suppressed).tolist())
         shown = tuple(_value(code) for code in sorted(self.disclosed))
-        return (*shown, Part(rest, is_rest=True)) if rest else shown
+        return (*shown, ColumnPart(rest, is_rest=True)) if rest else shown
 
-    def left(self) -> list[tuple[int, Part, Reason | None]]:
+    def left(self) -> list[tuple[int, ColumnPart, Reason | None]]:
         """The values that are still suppressed, and why; None where nothing forbids it."""
         held = np.flatnonzero(self.suppressed & self.present).tolist()
         return [(code, _value(code), self.reasons.get(code)) for code in held]
@@ -344,13 +339,9 @@ def refinable(index: int, column: CodedColumn, counts: Counts, present: NDArray[
     return kind(index, column, counts, present)
 
 
-def _codes(part: Part) -> range:
-    return range(part.codes[0], part.codes[-1] + 1)
-
-
-def _run(part: Part) -> slice:
+def _run(part: ColumnPart) -> slice:
     return slice(part.codes[0], part.codes[-1] + 1)
 
 
-def _value(code: int) -> Part:
-    return Part(range(code, code + 1))
+def _value(code: int) -> ColumnPart:
+    return ColumnPart(range(code, code + 1))

@@ -97,12 +97,12 @@ class CodingSelections:
         if isinstance(self.values, RawTable):
             return self.asked.coder.of_rows(self.values), Signatures()
         names = tuple(signature_name(number) for number in range(len(self.classes)))
-        sizes = [len(one.truths) for one in self.classes]
+        sizes = [len(classes.truths) for classes in self.classes]
         signatures = Signatures()
         if names:
             counted = out_of_core(self.coding.engine).count([CountRequest((0,), names, ((),))])[0]
             signatures, _ = signatures_of(sizes, list(counted.by), counted.by.shape[1])
-        truths = [one.truths for one in self.classes]
+        truths = [classes.truths for classes in self.classes]
         return self.asked.coder.coded(signatures, truths, np.zeros(0, np.int64)), signatures
 
 
@@ -116,7 +116,7 @@ def answer_batches(
     `count` is the column of how many persons a row stands for.
     """
     cells = cells_of_codes(recoding, asked.coder.domains)
-    weights = np.array([one.weight for one in asked.coder.asked], np.float64)
+    weights = np.array([selection.weight for selection in asked.coder.asked], np.float64)
     total = None
     for frame, nodes in batches:
         rows, counts = RawTable(frame), None
@@ -138,7 +138,7 @@ def answer_batches(
     if total is None:
         nothing = np.zeros(len(weights), np.int64)
         total = Answers(nothing, nothing, nothing, weights)
-    return SelectionAnswers(tuple(one.name for one in asked.coder.asked), total, asked.warnings)
+    return SelectionAnswers(tuple(selection.name for selection in asked.coder.asked), total, asked.warnings)
 
 
 def answer_selections(

@@ -10,14 +10,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.refining_columns import Part
+from anonfit.algorithms.refining_columns import ColumnPart
 from anonfit.errors import Infeasible, RequestError
 from anonfit.recoding.boxes import Grid, GridColumn
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import Cut, parse_cut, scale_of
-from anonfit.tables.schema import MISSING, Domain, NominalDomain, OrderedDomain, OrdinalDomain, Split
-from anonfit.tables.taxonomy import Taxonomy
+from anonfit.tables.schema import MISSING, Domain, NominalDomain, NominalSplit, OrderedDomain, OrdinalDomain
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class Start:
     is on one side.
     """
 
-    parts: tuple[tuple[Part, ...], ...]
+    parts: tuple[tuple[ColumnPart, ...], ...]
     cuts: tuple[tuple[Cut, ...], ...]
 
 
@@ -50,11 +49,11 @@ def start_of(recoding: Recoding, domains: Sequence[Domain]) -> Start:
     )
     if known.keys() != {domain.name for domain in domains}:
         raise RequestError("the recoding to start from is one of other quasi-identifiers than the table has.")
-    found = [_column(domain, *known[domain.name]) for domain in domains]
-    return Start(tuple(parts for parts, _ in found), tuple(cuts for _, cuts in found))
+    parts, cuts = zip(*(_column(domain, *known[domain.name]) for domain in domains), strict=True)
+    return Start(parts, cuts)
 
 
-def _column(domain: Domain, column: RecodedColumn, grid: GridColumn) -> tuple[tuple[Part, ...], tuple[Cut, ...]]:
+def _column(domain: Domain, column: RecodedColumn, grid: GridColumn) -> tuple[tuple[ColumnPart, ...], tuple[Cut, ...]]:
     """A column's parts in codes, and the cuts between them."""
     if isinstance(domain, OrderedDomain) and isinstance(column, OrderedCells):
         cuts = _cuts(domain, column, grid)
@@ -68,7 +67,7 @@ def _column(domain: Domain, column: RecodedColumn, grid: GridColumn) -> tuple[tu
         cells = np.arange(len(domain.order), dtype=np.int32) + int(column.has_missing)
         return _runs(_with_missing(domain, column, cells), grid), ()
     if isinstance(domain, NominalDomain) and isinstance(column, NominalCells):
-        named = _disclosed if domain.split == Split.SUBSET else _nodes
+        named = _disclosed if domain.split == NominalSplit.SUBSET else _nodes
         return named(domain, column, grid), ()
     raise _misfit(domain, "is of another kind there (numbers, dates, words in an order, or names)")
 
@@ -103,14 +102,14 @@ def _with_missing(
     return np.append(np.int32(MISSING), cells)
 
 
-def _runs(cells: NDArray[np.int32], grid: GridColumn) -> tuple[Part, ...]:
+def _runs(cells: NDArray[np.int32], grid: GridColumn) -> tuple[ColumnPart, ...]:
     """Runs of codes that lie in one part."""
     parts = grid.part_of[cells]
     edges = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(parts)]
-    return tuple(Part(range(first, stop)) for first, stop in pairwise(edges) if stop > first)
+    return tuple(ColumnPart(range(first, stop)) for first, stop in pairwise(edges) if stop > first)
 
 
-def _nodes(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> tuple[Part, ...]:
+def _nodes(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> tuple[ColumnPart, ...]:
     """Nodes of the table's taxonomy, each one of the recoding's parts."""
     taxonomy, shift = domain.taxonomy, int(domain.has_missing)
     places = [column.taxonomy.leaf_position.get(leaf) for leaf in taxonomy.leaves]
@@ -121,28 +120,22 @@ def _nodes(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> tup
     if shift:
         parts = np.append(grid.part_of[MISSING] if column.has_missing else -1, parts)
     if (parts == parts[0]).all():
-        return (Part(range(len(parts)), 0),)
-    top = _top_nodes(taxonomy)
-    found = []
+        return (ColumnPart(range(len(parts)), 0),)
+    top: dict[tuple[int, int], int] = {}  # the topmost node over each run of leaves
+    for node, run in enumerate(zip(taxonomy.first_leaf, taxonomy.last_leaf, strict=True)):
+        top.setdefault(run, node)
+    nodes = []
     for first, *rest in (np.flatnonzero(parts == number).tolist() for number in dict.fromkeys(parts.tolist())):
         last = rest[-1] if rest else first
-        node = top.get((first - shift, last - shift))
+        over = top.get((first - shift, last - shift))
         is_missing = bool(shift) and first == last == MISSING
-        if last - first != len(rest) or (node is None and not is_missing):
+        if last - first != len(rest) or (over is None and not is_missing):
             raise _misfit(domain, "has a part there that is no node of its taxonomy")
-        found.append(Part(range(first, last + 1), None if is_missing else node))
-    return tuple(sorted(found, key=lambda part: part.codes[0]))
+        nodes.append(ColumnPart(range(first, last + 1), None if is_missing else over))
+    return tuple(sorted(nodes, key=lambda part: part.codes[0]))
 
 
-def _top_nodes(taxonomy: Taxonomy) -> dict[tuple[int, int], int]:
-    """The topmost node over each run of leaves."""
-    found: dict[tuple[int, int], int] = {}
-    for node, run in enumerate(zip(taxonomy.first_leaf, taxonomy.last_leaf, strict=True)):
-        found.setdefault(run, node)
-    return found
-
-
-def _disclosed(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> tuple[Part, ...]:
+def _disclosed(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> tuple[ColumnPart, ...]:
     """The values that are disclosed, and the rest. Those that the recoding has no name for are in the rest."""
     shift, places = int(domain.has_missing), domain.taxonomy.leaf_position
     named, is_missing = _shown(domain, column, grid)
@@ -157,9 +150,9 @@ def _disclosed(domain: NominalDomain, column: NominalCells, grid: GridColumn) ->
         codes.append(places[domain.other] + shift)
     if shift and is_missing:
         codes.append(MISSING)
-    shown = tuple(Part(range(code, code + 1)) for code in sorted(codes))
+    shown = tuple(ColumnPart(range(code, code + 1)) for code in sorted(codes))
     rest = tuple(sorted(set(range(len(places) + shift)) - set(codes)))
-    return (*shown, Part(rest, is_rest=True)) if rest else shown
+    return (*shown, ColumnPart(rest, is_rest=True)) if rest else shown
 
 
 def _number(column: NominalCells, grid: GridColumn, leaf: str) -> int:

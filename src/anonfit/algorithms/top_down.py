@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -15,8 +16,8 @@ from anonfit.algorithms.coding import TableCoding
 from anonfit.algorithms.demands import Demands
 from anonfit.algorithms.mondrian import used_nodes
 from anonfit.algorithms.recounted import RecountedRows
-from anonfit.algorithms.refining import Refinables, Suppression, refine, told_refinements
-from anonfit.algorithms.refining_columns import Part, Requirement, Step
+from anonfit.algorithms.refining import Refinables, Suppression, refine, refinement_log
+from anonfit.algorithms.refining_columns import Requirement, Step
 from anonfit.algorithms.result import Anonymized
 from anonfit.algorithms.starting import Start, start_of
 from anonfit.criteria.refinement import Average, Criterion
@@ -85,18 +86,18 @@ def anonymize_top_down(
     coding = TableCoding(engine, schema, threads)
     if not coding.by_row:
         stage("Finding values")
-    target, column = _single_target(workload, schema, coding.column)
+    target, target_column = _single_target(workload, schema, coding.column)
     constraints = coding.constraints(demands)
     if coding.by_row:
         stage("Coding")
     columns = schema.quasi_identifiers
-    requirements = requirements_of(demands, [one.name for one in columns])
+    requirements = requirements_of(demands, [column.name for column in columns])
     # A value that is too rare for one of its quasi-identifiers can never stand alone.
-    ks = [max(one.k for one in requirements if place in one.columns) for place in range(len(columns))]
+    ks = [max(asked.k for asked in requirements if place in asked.columns) for place in range(len(columns))]
     domains = coding.code(columns, ks)
     coded = tuple(domain.coded() for domain in domains)
     start = None if refining.start is None else start_of(refining.start, domains)
-    classes, class_count = coding.classes(target, column)
+    classes, class_count = coding.classes(target, target_column)
     _check_sizes(coded, class_count, target.column)
     weights = None if workload.sample_weight is None else coding.masses(workload.sample_weight)[0]
     if not coding.by_row:
@@ -118,9 +119,8 @@ def anonymize_top_down(
         stage=stage,
         stopping=stopping,
     )
-    steered = {target.column: False}
-    found = placed(coding, recoding, nodes, domains, coded)
-    return replace(found, steered=steered, refinements=log)
+    result = placed(coding, recoding, nodes, domains, coded)
+    return replace(result, steered={target.column: False}, refinements=log)
 
 
 def placed(
@@ -176,7 +176,8 @@ def _groups(
     codes = tuple(counted.by[place].astype(code_dtype(column.size)) for place, column in enumerate(columns))
     table = CodedTable(columns, codes, len(counted.nodes), counted.sums[0].astype(np.uint32))
     of_groups = [
-        replace(one, codes=counted.by[width + 1 + place].astype(np.uint32)) for place, one in enumerate(constraints)
+        replace(constraint, codes=counted.by[width + 1 + place].astype(np.uint32))
+        for place, constraint in enumerate(constraints)
     ]
     return RowsToRefine(table, counted.by[width], counted.sums[1] if weighted else None, of_groups, coding.threads)
 
@@ -189,15 +190,15 @@ def _refined_recoding(
     start: Start | None,
     refining: Refining,
     cut_points: CutPoints,
-    stage: Stage = silent,
-    stopping: Stopping = unstoppable,
+    stage: Stage,
+    stopping: Stopping,
 ) -> tuple[Recoding, NDArray[np.int32], Mapping[str, Any]]:
-    """The recoding that refining coded rows gives, the node of each combination of codes that they tell of, and how it
-    came to it.
+    """The recoding that refining coded rows gives, the node of each combination of codes among them, and the log of the
+    refinements.
     """
-    is_over = _clock(refining.seconds)
+    end = math.inf if refining.seconds is None else monotonic() + refining.seconds
     with stopping() as is_stopped:
-        found = refine(
+        refined = refine(
             rows,
             requirements,
             start=None if start is None else start.parts,
@@ -205,17 +206,23 @@ def _refined_recoding(
             average=refining.average,
             suppression=refining.suppression,
             zero_gain=refining.zero_gain,
-            stop=lambda: is_over() or is_stopped(),
+            stop=lambda: monotonic() >= end or is_stopped(),
             progress=_progress(stage),
         )
     stage("Routing rows")
-    parts = [_part_of(column_parts, one.size) for column_parts, one in zip(found.parts, rows.columns, strict=True)]
-    rests = [next((number for number, part in enumerate(some) if part.is_rest), -1) for some in found.parts]
+    parts, rests = [], []
+    for column, column_parts in zip(rows.columns, refined.parts, strict=True):
+        part_of, rest = np.zeros(column.size, np.int32), -1
+        for number, part in enumerate(column_parts):
+            part_of[np.array(part.codes, np.int64)] = number
+            rest = number if part.is_rest else rest
+        parts.append(part_of)
+        rests.append(rest)
     recoding = build_grid(parts, rests, domains, points=cut_points, given=None if start is None else start.cuts)
     cells = cells_of_codes(recoding, domains)
     assert isinstance(recoding.shape, Grid)
     nodes = recoding.shape.nodes([of_code[codes] for of_code, codes in zip(cells, rows.codes, strict=True)])
-    return recoding, nodes, told_refinements(found, recoding.columns, cells)
+    return recoding, nodes, refinement_log(refined, recoding.columns, cells)
 
 
 def _single_target(
@@ -250,31 +257,15 @@ def _check_sizes(columns: Sequence[CodedColumn], number: int, target: str) -> No
         )
 
 
-def _part_of(parts: Sequence[Part], size: int) -> NDArray[np.int32]:
-    """The part of each code of a column."""
-    found = np.zeros(size, np.int32)
-    for number, part in enumerate(parts):
-        found[np.array(part.codes, np.int64)] = number
-    return found
-
-
-def _clock(seconds: float | None) -> Callable[[], bool]:
-    """Whether the time is over."""
-    if seconds is None:
-        return lambda: False
-    end = monotonic() + seconds
-    return lambda: monotonic() >= end
-
-
 def _progress(stage: Stage) -> Callable[[Step], None]:
     """Tell now and then how many refinements were made, and the anonymity of every quasi-identifier."""
-    made, last = 0, monotonic()
+    count, last = 0, monotonic()
 
-    def told(step: Step) -> None:
-        nonlocal made, last
-        made += 1
+    def on_step(step: Step) -> None:
+        nonlocal count, last
+        count += 1
         if monotonic() - last >= PAUSE:
             last = monotonic()
-            stage(f"Refining: {made} made, anonymity {', '.join(map(str, step.anonymity))}")
+            stage(f"Refining: {count} made, anonymity {', '.join(map(str, step.anonymity))}")
 
-    return told
+    return on_step

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doors of the audit: `audit` for any table, with demands in plain words, and what they accept."""
+"""`audit`: the audit of any table, with demands in plain words."""
 
 from __future__ import annotations
 

@@ -61,8 +61,8 @@ def box_space(axes: Sequence[Axis], sets: Sequence[Sequence[ValueSet | None]], l
     filled = (np.diff(start_array) > 0)[labels].all(axis=1) if len(axes) else np.ones(len(labels), np.bool_)
     labels = np.ascontiguousarray(labels[filled])
     hulls = np.zeros((len(start_array), 2), np.int32)
-    some = np.flatnonzero(np.diff(start_array))
-    hulls[some, 0], hulls[some, 1] = run_array[start_array[some], 0], run_array[start_array[some + 1] - 1, 1]
+    read = np.flatnonzero(np.diff(start_array))  # labels that have runs
+    hulls[read, 0], hulls[read, 1] = run_array[start_array[read], 0], run_array[start_array[read + 1] - 1, 1]
     nodes, leaves, halves = _grown(axes, labels, starts=start_array, runs=run_array, hulls=hulls)
     return LabelBoxes(tuple(axes), np.flatnonzero(filled), labels, start_array, run_array, hulls, nodes, leaves, halves)
 

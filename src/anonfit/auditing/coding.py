@@ -93,7 +93,7 @@ def _at(texts: pl.Series, rows: IntArray) -> pl.Series:
 
 
 def _of_pointers(texts: pl.Series) -> Dictionary:
-    """The values that a column in a dictionary really has, which may be few of all that are there."""
+    """A column that is in a dictionary already, with those of its values that some row has."""
     pointers = texts.to_physical()
     places: IntArray
     if pointers.null_count():

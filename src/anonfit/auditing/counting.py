@@ -25,9 +25,9 @@ from anonfit.auditing.groups import (
     ValueCounts,
     ValueSpread,
     count_values,
+    group_rows,
     most_frequent,
     persons_in_groups,
-    set_groups,
     share_of,
     spread_of,
 )
@@ -144,19 +144,19 @@ class ColumnCounts:
         )
 
     def _measure_complete(self, *, everything: bool = False) -> None:
-        """Measure all groups but the last, which may go on."""
+        """Measure all groups but the last, whose rows may go on in the next batch; `everything`: the last, too."""
         every = self._all()
         is_complete = every.group < (every.group.max(initial=-1) + everything)
-        some = every.where(is_complete)
+        complete = every.where(is_complete)
         if self.values is None:
             self.values = HashShards()
-        if len(some.group):
-            groups = some.group - int(some.group.min())
-            sizes = np.bincount(groups, weights=some.persons.numbers).astype(np.int64)
-            column = coded_values(some.value, measured=self.measured)
-            counts = count_values(some.persons, RowGroups(groups, len(sizes), _NONE), column, sizes=sizes)
+        if len(complete.group):
+            groups = complete.group - int(complete.group.min())
+            sizes = np.bincount(groups, weights=complete.persons.numbers).astype(np.int64)
+            column = coded_values(complete.value, measured=self.measured)
+            counts = count_values(complete.persons, RowGroups(groups, len(sizes), _NONE), column, sizes=sizes)
             self.complete.append(_inferred(self.name, len(groups), counts=counts, sensitive=self.sensitive))
-            self.values.add(some.value.hash(seed=_SEED).to_numpy())
+            self.values.add(complete.value.hash(seed=_SEED).to_numpy())
         self.pairs = [every.where(~is_complete)]
         self.held = len(self.pairs[0].group)
 
@@ -296,10 +296,11 @@ class CountedRows:
         if left_out is None:
             return self
         keep = ~left_out[self.groups]
+        mask = pl.Series(keep)
 
         def columns(names: Sequence[str]) -> Iterator[list[pl.Series]]:
             for chunk in self.columns(names):
-                yield [series.filter(pl.Series(keep)) for series in chunk]
+                yield [series.filter(mask) for series in chunk]
 
         return CountedRows(self.groups[keep], self.persons.only(keep), columns)
 
@@ -407,12 +408,13 @@ class GroupCounter:
 
     def sets(self, evidence: Evidence) -> list[SetGroups]:
         """The groups of every one of several quasi-identifiers."""
-        columns = self.released.columns
-        held = ([column for name in demand.columns for column in columns[name]] for demand in self.request.sets)
-        return [
-            set_groups(demand.columns, self.released.heads.select(names), evidence)
-            for demand, names in zip(self.request.sets, held, strict=True)
-        ]
+        sets = []
+        for demand in self.request.sets:
+            names = [column for name in demand.columns for column in self.released.columns[name]]
+            coarse = group_rows(self.released.heads.select(names), self.released.groups)
+            sizes = persons_in_groups(evidence.persons, coarse.of_row[evidence.grouping.of_row], coarse.count)
+            sets.append(SetGroups(demand.columns, coarse.of_row, sizes))
+        return sets
 
 
 def _sensitive_demands(request: Request) -> list[DiversityDemand]:

@@ -91,6 +91,7 @@ _MAGIC = b"PAR1"
 _MAKER = re.compile(rb"[Pp]olars[\w .()+-]{0,120}")
 _FLOAT, _DOUBLE, _BYTES, _FIXED = 4, 5, 6, 7  # physical types
 _DICTIONARY_PAGE, _ZSTD = 2, 6
+_STATISTICS = 12  # the number of this field of a column's description
 
 
 @dataclass(slots=True)
@@ -199,19 +200,19 @@ def _metadata_faults(footer: dict[int, Any], schema: pl.Schema) -> set[str]:
     elif notes:
         faults |= message_faults(base64.b64decode(notes[0][2], validate=True), schema)
     known = {b"root", b"schema", *(name.encode() for name in schema)}
-    texts = _texts([footer.get(2), footer.get(4), footer.get(7)], skipped=12)
+    texts = _texts([footer.get(2), footer.get(4), footer.get(7)])
     if not texts <= known or not _MAKER.fullmatch(footer.pop(6, b"polars")) or set(footer) - {1, 2, 3, 4, 7}:
         faults.add("metadata")
     return faults
 
 
-def _texts(value: Any, skipped: int) -> set[bytes]:
-    """All texts in what was read, but for fields of one number."""
+def _texts(value: Any) -> set[bytes]:
+    """All texts in what was read, but for statistics, which are looked at with the rows they are of."""
     if isinstance(value, bytes):
         return {value}
     if isinstance(value, dict):
-        return set().union(*(_texts(inner, skipped) for number, inner in value.items() if number != skipped))
-    return set().union(*(_texts(inner, skipped) for inner in value)) if isinstance(value, list) else set()
+        return set().union(*(_texts(inner) for number, inner in value.items() if number != _STATISTICS))
+    return set().union(*(_texts(inner) for inner in value)) if isinstance(value, list) else set()
 
 
 def _chunks(
@@ -276,8 +277,8 @@ def _read_pages(
         for number in {5, 8} & set(page):  # of the first and the second version
             if isinstance(page[number], dict):
                 chunk.statistics.append((chunk.pages[-1], page[number]))
-    if 12 in about:
-        chunk.statistics.append((chunk.rows, about[12]))
+    if _STATISTICS in about:
+        chunk.statistics.append((chunk.rows, about[_STATISTICS]))
     parts.append((begin, place))
     if place != begin + about[7] or row != chunk.rows[1] or about[4] not in (0, _ZSTD):
         faults.add("a structure that this audit does not know")
@@ -294,7 +295,7 @@ def _column_faults(path: Path, chunks: Sequence[_Chunk]) -> set[str]:
         short = chunk.dictionary is not None or isinstance(column.dtype, pl.Enum | pl.Categorical)
         # The rows of a part are often those of its one page.
         values = {rows: _plain(column[rows[0] : rows[1]], short=short) for rows in {chunk.rows, *chunk.pages}}
-        ends = {rows: (some.min(), some.max()) for rows, some in values.items()}
+        ends = {rows: (series.min(), series.max()) for rows, series in values.items()}
         if not all(_is_of(statistics, *ends[rows], chunk.kind) for rows, statistics in chunk.statistics):
             faults.add("statistics of other rows")
         if chunk.dictionary is not None:

@@ -115,12 +115,12 @@ def _finding(name: str, asked: Any, found: Any, *, met: bool, **more: Any) -> Fi
 
 
 def _none(name: str, number: int, where: str | None = None) -> Finding:
-    """Something that there must not be, of groups or labels."""
+    """A demand that there are no such groups or labels."""
     return _finding(name, 0, number, met=not number, where=where)
 
 
 def _nobody(name: str, persons: int) -> Finding:
-    """Something that must not be so of any row or person."""
+    """A demand that no row or person is so."""
     return _finding(name, 0, persons, met=not persons, persons=persons)
 
 

@@ -114,7 +114,7 @@ def json_of(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _few_or_exact(rows: JsonObject, name: str) -> int | range:
-    """A number of rows, or those that a number of few persons may be."""
+    """A stated number of rows; where they are only said to be few, the numbers that they may be."""
     stated = rows.entries.get(name, 0)
     if isinstance(stated, int) and not isinstance(stated, bool) and stated >= 0:
         return stated
@@ -160,7 +160,7 @@ _WORKLOAD = ("targets", "denoise", "selections", "weights", "features", "selecte
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A spec, as far as a file can keep it."""
+    """What a spec promises of a data file."""
 
     roles: Mapping[str, str]
     date_formats: Mapping[str, str | None]

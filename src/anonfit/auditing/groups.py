@@ -105,13 +105,6 @@ def group_rows(frame: pl.DataFrame, rows: int) -> RowGroups:
     return RowGroups(of_row, len(first), heads[first])
 
 
-def set_groups(columns: tuple[str, ...], heads: pl.DataFrame, evidence: Evidence) -> SetGroups:
-    """The groups by some of the quasi-identifiers; `heads` holds their columns for one row of each group."""
-    coarse = group_rows(heads, evidence.grouping.count)
-    sizes = persons_in_groups(evidence.persons, coarse.of_row[evidence.grouping.of_row], coarse.count)
-    return SetGroups(columns, coarse.of_row, sizes)
-
-
 def persons_in_groups(persons: RowPersons, groups: IntArray, count: int) -> IntArray:
     """Persons per group: a person with several rows in a group counts there once."""
     if persons.entities is not None:

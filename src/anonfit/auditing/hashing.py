@@ -199,10 +199,10 @@ def add_hashes(hashes: Hashes, side: ComparedColumn, seed: int) -> None:
     """Fold one more column into hashes of rows; a changed value goes unseen with a chance of 1 / 2**64."""
     column = side.hashes(seed)
     for part in parts_of(hashes):
-        some = hashes[part]
-        some ^= column(part)
-        some *= _MIX
-        some ^= some >> np.uint64(29)
+        rows = hashes[part]
+        rows ^= column(part)
+        rows *= _MIX
+        rows ^= rows >> np.uint64(29)
 
 
 def mixed(hashes: Hashes) -> Hashes:

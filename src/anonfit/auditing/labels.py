@@ -418,7 +418,7 @@ def _tops(tree: LabelTree) -> Tops:
     for name, (first, last) in tree.below.items():  # a child, which is named where it is all of a node, comes first
         if name != root:
             nodes.setdefault(first, {}).setdefault(last, name)
-    return {first: sorted(some.items(), reverse=True) for first, some in nodes.items()}
+    return {first: sorted(names.items(), reverse=True) for first, names in nodes.items()}
 
 
 def _quoted(name: str) -> str:

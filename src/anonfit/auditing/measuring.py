@@ -60,7 +60,7 @@ def audit_request(request: Request) -> Audit:
     require_columns(table, [request.count] if request.count else [], purpose="the count column")
     released = open_released(table, request.quasi_identifiers, request.rows_at_once)
     counting = GroupCounter(request, released, left_out_groups(released, request))
-    return _Auditing(request, released, _open_source(released, request), counting).run()
+    return _AuditRun(request, released, _open_source(released, request), counting).run()
 
 
 def _is_large(request: Request) -> bool:
@@ -123,13 +123,11 @@ def left_out_groups(released: Released, request: Request) -> BoolArray | None:
 
 @dataclass(frozen=True, slots=True)
 class _Space:
-    """What is wrong with the labels (None: nothing is known of their meaning), the boxes of the released groups, if all
-    their labels are understood, and what takes in the records of groups, where labels are of these.
-    """
+    """The released labels in the space of raw values."""
 
-    labels: LabelCheck | None = None
-    boxes: LabelBoxes | None = None
-    seen: ObservedValues | None = None
+    labels: LabelCheck | None = None  # what is wrong with them; None: nothing is known of their meaning
+    boxes: LabelBoxes | None = None  # of the groups; None: some labels are not understood
+    seen: ObservedValues | None = None  # takes in the records of the groups, where labels tell what these have
 
 
 def _read_space(released: Released, request: Request, source: SourceRows | None) -> _Space:
@@ -157,8 +155,8 @@ def _read_space(released: Released, request: Request, source: SourceRows | None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Auditing:
-    """One audit on its way."""
+class _AuditRun:
+    """One audit: what it reads and counts with."""
 
     request: Request
     released: Released
@@ -166,8 +164,8 @@ class _Auditing:
     counting: GroupCounter
 
     def run(self) -> Audit:
-        """All that is asked; labels are read in Python, and rows are counted and compared meanwhile, in loops that
-        leave a core to it.
+        """Measure all that is asked. Labels are read in Python by one thread, while others count and compare rows in
+        loops that leave a core to it.
         """
         released, source = self.released, self.source
         hashing: Future[Hashers] | None = None

@@ -145,7 +145,7 @@ def read_fitted(model: Any, features: Sequence[str]) -> FittedTrees:
     if getattr(model, "n_features_in_", len(features)) != len(features):
         raise DataError(f"The model reads {model.n_features_in_} columns, and {len(features)} are named.")
     chosen = getattr(model, "estimators_features_", None) or [range(len(features))] * len(arrays)
-    trees = tuple(_read(tree, [features[i] for i in some]) for tree, some in zip(arrays, chosen, strict=True))
+    trees = tuple(_read(tree, [features[i] for i in places]) for tree, places in zip(arrays, chosen, strict=True))
     is_whole = len(arrays) == 1 and hasattr(model, "tree_")
     return FittedTrees(trees, tuple(np.asarray(tree.n_node_samples, np.int64) for tree in arrays) if is_whole else None)
 

@@ -91,8 +91,11 @@ def _recursive(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measur
 
 
 def _closeness(spread: ValueSpread, values: ReadValues, asked: Asked) -> Measured:
-    """The distance between the group's values and the whole table's."""
-    figures = closeness(spread, values)
+    """The distance between the group's values and the whole table's, by the ground that the values stand on."""
+    if values.hierarchy is not None:
+        figures = _hierarchical(spread, values.hierarchy)
+    else:
+        figures = _ordered(spread) if values.distance == "ordered" else _equal(spread)
     return figures, figures <= asked["t"] + TIE
 
 
@@ -237,13 +240,6 @@ MAX_CONFIDENCE = DiversityMeasure(
     "No group makes a value of the target more certain than allowed.",
     "Some groups make a value of the target more certain than allowed.",
 )
-
-
-def closeness(spread: ValueSpread, values: ReadValues) -> FloatArray:
-    """The distance of every group, by the ground that the values stand on."""
-    if values.hierarchy is not None:
-        return _hierarchical(spread, values.hierarchy)
-    return _ordered(spread) if values.distance == "ordered" else _equal(spread)
 
 
 def _equal(spread: ValueSpread) -> FloatArray:

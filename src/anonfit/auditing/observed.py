@@ -34,7 +34,7 @@ _MISSING = ValueSet(missing=True)
 def observed_groups(
     columns: Mapping[str, ReleasedLabels], tree: RegionTree | RegionGrid, groups: int
 ) -> tuple[int, LabelBoxes | None, ObservedValues | None]:
-    """How many groups lie in no region, or in one with others; the regions as boxes, each of the group in it; and what
+    """How many groups lie in no region or share one with others; the regions of all other groups as boxes; and what
     takes in the records of the groups.
     """
     if not tree.fits or not columns:
@@ -43,21 +43,22 @@ def observed_groups(
     labels = {name: [_plain_set(values, column.meaning) for values in column.sets] for name, column in columns.items()}
     units = {name: _units(meaning) for name, meaning in meanings.items()}
     space = region_space(meanings, tree, {name: [*labels[name], *units[name]] for name in columns})
-    runs = [[axis.runs(item) for item in some] for axis, some in zip(space.axes, labels.values(), strict=True)]
-    of_group = np.stack([column.of_group for column in columns.values()], axis=1)
+    # runs: (column, label)
+    runs = [[axis.runs(values) for values in sets] for axis, sets in zip(space.axes, labels.values(), strict=True)]
     corners = [
-        np.array([item[0][0] for item in some], np.int32)[codes] for some, codes in zip(runs, of_group.T, strict=True)
+        np.array([label[0][0] for label in of_column], np.int32)[column.of_group]
+        for of_column, column in zip(runs, columns.values(), strict=True)
     ]
     parts = space.parts_at(corners, groups)
     known: BoolArray = np.all(parts >= 0, axis=1)
     for place, column in enumerate(columns.values()):
         unread = np.array([values is None or code == column.empty for code, values in enumerate(column.sets)], np.bool_)
         known &= ~unread[column.of_group] & _inside(runs[place], space, place, column.of_group, parts[:, place])
-    _, first, count = np.unique(parts[known], axis=0, return_inverse=True, return_counts=True)
-    known[np.flatnonzero(known)[count[first.reshape(-1)] > 1]] = False
+    _, region, count = np.unique(parts[known], axis=0, return_inverse=True, return_counts=True)
+    known[np.flatnonzero(known)[count[region.reshape(-1)] > 1]] = False
     observed = [
-        _ObservedColumn.of(axis, some, units[name], column.of_group)
-        for axis, some, (name, column) in zip(space.axes, runs, columns.items(), strict=True)
+        _ObservedColumn.of(axis, of_column, units[name], column.of_group)
+        for axis, of_column, (name, column) in zip(space.axes, runs, columns.items(), strict=True)
     ]
     seen = ObservedValues(groups, observed, [meaning.tree is None for meaning in meanings.values()])
     return groups - int(known.sum()), _boxes(space, parts, known), seen
@@ -129,18 +130,18 @@ class _ObservedColumn:
     def of(cls, axis: Axis, runs: Sequence[list[Run]], units: Sequence[ValueSet], of_group: IntArray) -> Self:
         groups = len(of_group)
         table = axis.numbers(units) if units else None
-        present = [[(max(1, low), high) for low, high in some if high > 0] for some in runs]
-        low = np.array([some[0][0] if some else axis.cells for some in present], np.int64)
-        high = np.array([some[-1][1] if some else -1 for some in present], np.int64)
+        present = [[(max(1, low), high) for low, high in label if high > 0] for label in runs]
+        low = np.array([label[0][0] if label else axis.cells for label in present], np.int64)
+        high = np.array([label[-1][1] if label else -1 for label in present], np.int64)
         signs = np.zeros(len(runs), np.uint64)
         if table is not None:
-            for place, some in enumerate(present):
-                held = [table[first : last + 1] for first, last in some]
+            for place, label in enumerate(present):
+                held = [table[first : last + 1] for first, last in label]
                 numbers = np.unique(np.concatenate(held)) if held else np.empty(0, np.int64)
                 numbers = numbers[numbers >= 0]
                 signs[place] = mixed(numbers.astype(np.uint64) + np.uint64(1)).sum(dtype=np.uint64)
                 low[place], high[place] = (numbers[0], numbers[-1]) if len(numbers) else (axis.cells, -1)
-        missing = np.array([bool(some) and some[0][0] == 0 for some in runs], np.bool_)
+        missing = np.array([bool(label) and label[0][0] == 0 for label in runs], np.bool_)
         return cls(
             table,
             low[of_group],
@@ -223,7 +224,7 @@ class ReleasedRegions:
 
 @dataclass(slots=True)
 class Withholding:
-    """The rows of the source, as they are taken in."""
+    """Collects the rows of the source, to find out which regions had to be withheld."""
 
     request: Request
     names: tuple[str, ...]  # quasi-identifiers

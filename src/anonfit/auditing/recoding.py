@@ -241,7 +241,10 @@ def read_region_grid(parts: object, meanings: Mapping[str, LabelMeaning]) -> Reg
         if not isinstance(numbers, (list, tuple)) or set(map(type, numbers)) - {int} or min(numbers, default=-1) < -1:
             raise _damaged_grid(f"those of column '{name}' are no list of whole numbers from -1 on")
         fits &= len(numbers) == meaning.cells
-        parts_of_column[name] = frozenset(tuple(joined(runs)) for runs in _cells_of_parts(numbers).values())
+        runs_of_part: dict[int, list[Run]] = {}
+        for cell, number in enumerate(numbers):
+            runs_of_part.setdefault(number, []).append((cell, cell))
+        parts_of_column[name] = frozenset(tuple(joined(runs)) for runs in runs_of_part.values())
         if not meaning.is_named and any(len(runs) > 1 for runs in parts_of_column[name]):
             raise _damaged_grid(f"those of column '{name}' are not runs of its cells")
         if meaning.cut_count and len(numbers) == meaning.cells:
@@ -249,14 +252,6 @@ def read_region_grid(parts: object, meanings: Mapping[str, LabelMeaning]) -> Reg
             if any(number == following for number, following in pairwise(present)):
                 raise _damaged_grid(f"column '{name}' has cuts that part no regions")
     return RegionGrid(parts_of_column, fits)
-
-
-def _cells_of_parts(numbers: list[int] | tuple[int, ...]) -> dict[int, list[Run]]:
-    """The cells of each part."""
-    cells: dict[int, list[Run]] = {}
-    for cell, number in enumerate(numbers):
-        cells.setdefault(number, []).append((cell, cell))
-    return cells
 
 
 def _damaged_grid(fault: str) -> RecodingError:

@@ -45,7 +45,7 @@ def parts_of(tree: RegionTree | RegionGrid, name: str) -> tuple[list[Part], IntA
         return [(divmod(key, size),) for key in ends.tolist()], of_region
     rows, of_region = np.unique(tree.sets[place], axis=0, return_inverse=True)
     cells = (np.flatnonzero(np.unpackbits(bits)).tolist() for bits in rows)
-    return [tuple(joined((cell, cell) for cell in some)) for some in cells], of_region.reshape(-1)
+    return [tuple(joined((cell, cell) for cell in of_part)) for of_part in cells], of_region.reshape(-1)
 
 
 def ends_of(low: int, high: int, meaning: LabelMeaning) -> tuple[Decimal | None, Decimal | None]:
@@ -112,11 +112,11 @@ def region_space(
     sets = tuple([value_set(part, meanings[name]) for part in parts] for name, (parts, _) in parts_of_column.items())
     more = beside or {}
     axes = tuple(
-        axis_of(meaning, [*some, *more.get(name, ())])
-        for (name, meaning), some in zip(meanings.items(), sets, strict=True)
+        axis_of(meaning, [*of_column, *more.get(name, ())])
+        for (name, meaning), of_column in zip(meanings.items(), sets, strict=True)
     )
     if isinstance(tree, RegionGrid):
-        tables = tuple(axis.numbers(some) for axis, some in zip(axes, sets, strict=True))
+        tables = tuple(axis.numbers(of_column) for axis, of_column in zip(axes, sets, strict=True))
         return RegionSpace(axes, sets, np.empty((0, len(axes)), np.int64), None, tables)
     parts = np.stack([of_region for _, of_region in parts_of_column.values()], axis=1)
     return RegionSpace(axes, sets, parts, box_space(axes, sets, parts), ())
@@ -153,7 +153,7 @@ def read_representatives(
         labels, group_of_region = groups[known], np.flatnonzero(known)
         strange = int(np.count_nonzero(~known))
         several = [np.bincount(column.value_of_part, minlength=column.values) > 1 for column in columns.values()]
-        shared = known & np.any([some[place] for some, place in zip(several, groups.T, strict=True)], axis=0)
+        shared = known & np.any([is_shared[value] for is_shared, value in zip(several, groups.T, strict=True)], axis=0)
     else:
         sets = [column.sets for column in columns.values()]
         labels = np.stack([column.part_of_region for column in columns.values()], axis=1)
@@ -162,7 +162,7 @@ def read_representatives(
         held = group_of_region[group_of_region >= 0]
         strange = released.groups - len(np.unique(held))
         shared = np.bincount(held, minlength=released.groups) > 1
-    axes = [axis_of(meanings[name], some) for name, some in zip(columns, sets, strict=True)]
+    axes = [axis_of(meanings[name], of_column) for name, of_column in zip(columns, sets, strict=True)]
     boxes = box_space(axes, sets, labels)
     boxes = replace(boxes, group_of_box=group_of_region[boxes.group_of_box], shared=shared)
     unreadable = {name: column.strangers for name, column in columns.items()}

@@ -69,7 +69,7 @@ def read_columns(
 def boxes_of(
     released: Released, columns: Mapping[str, ReleasedLabels], *, without: BoolArray | None = None
 ) -> LabelBoxes | None:
-    """The groups as boxes of the space of raw values, but for those `without` one; None if the labels of some
+    """The groups as boxes in the space of raw values; groups marked in `without` get none. None if the labels of some
     quasi-identifier have no meaning.
     """
     if len(columns) < len(released.columns):

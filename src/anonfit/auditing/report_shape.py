@@ -204,7 +204,7 @@ def _fits(value: Any, shape: Any, beside: Mapping[str, Any], known: KnownTexts) 
     if value is None:
         return True
     if isinstance(shape, list):
-        return isinstance(value, list) and all(_fits(item, shape[0], beside, known) for item in value)
+        return isinstance(value, list) and all(_fits(entry, shape[0], beside, known) for entry in value)
     return isinstance(value, Mapping) and all(
         name in shape and _fits(part, shape[name], value, known) for name, part in value.items()
     )

@@ -22,9 +22,7 @@ Ordered = npt.NDArray[Any] | pl.Series
 
 
 def batches_of(table: AuditedTable, names: Sequence[str], rows_at_once: int | None) -> Iterator[AuditedTable]:
-    """Some columns of a table, so many rows at a time, in file order; no rows at all are one batch, and so is all of a
-    table of which nothing is said (None).
-    """
+    """Some columns of a table, `rows_at_once` rows at a time, in file order; None: the whole table is one batch."""
     if rows_at_once is None:
         yield table
         return

@@ -73,7 +73,7 @@ class SourceRows:
         return self.rows_at_once is None
 
     def batches(self) -> Iterator[tuple[AuditedTable, IntArray]]:
-        """The source, and the group of every row (-1: none); without labels that can be read all are in one."""
+        """The source, and the group of every row (-1: none); where labels cannot be read, all rows are in group 0."""
         self.place = place = SourcePlaces()
         for batch in batches_of(self.table, self.table.names, self.rows_at_once):
             rows = batch.height()
@@ -196,8 +196,8 @@ def _whole_hashes(
     width = min(file.width, source.width)
     with ThreadPoolExecutor(2) as pool:
         for begin in range(0, len(names), width):
-            some = names[begin : begin + width]
-            pairs = zip(file.frame(some).get_columns(), source.frame(some).get_columns(), strict=True)
+            at_once = names[begin : begin + width]
+            pairs = zip(file.frame(at_once).get_columns(), source.frame(at_once).get_columns(), strict=True)
             for place, pair in enumerate(pairs, begin + 1):
                 sides = list(pool.map(side_of, pair))
                 values = align(sides[0].values, sides[1].values)
@@ -321,8 +321,8 @@ def compare_rows(
 def _with_suppressed(
     released: IntArray, released_hashes: Hashes, raw: IntArray, raw_hashes: Hashes, suppressed: BoolArray
 ) -> IntArray:
-    """The groups of raw rows, those that no released row of their group explains being in a suppressed one that has
-    their values. Which of several equal rows it is makes no difference.
+    """The groups of raw rows; one that no released row of its group explains goes to a suppressed group that has its
+    values. Which of several equal rows it is makes no difference.
     """
     inside = raw.copy()
     kept = ~suppressed[released]

@@ -250,7 +250,7 @@ def _intervals(saved: SavedTree, edges: list[float]) -> dict[int, Any]:
 def check_tree_folder(
     folder: TreeFolder, audit: TreeAudit | None, rows: int | None, retell: RetellTree | None
 ) -> list[Finding]:
-    """All that is to be found beside the training rows, of which `audit` tells and there were so many."""
+    """All findings on the folder itself; `audit` is that of its training `rows`, where these were given."""
     report = _read(folder.path / REPORT)
     findings = [*files_as_stated(folder.path, folder.files, (MODEL, *DRAWINGS, REPORT)), _of_model(folder)]
     if report is None:
@@ -354,6 +354,6 @@ def uncounted(folder: TreeFolder) -> TreeAudit:
 def claimed(
     audited: TreeAudit, folder: TreeFolder, findings: Sequence[Finding], asked: Sequence[Finding] = ()
 ) -> TreeAudit:
-    """An audit whose findings are claims of the folder, with others on the folder and, before, what was asked apart."""
+    """An audit whose findings are marked as claims of the folder, as are `findings`; what was `asked` comes first."""
     own = tuple(replace(finding, claimed=True) for finding in (*audited.spans.findings, *findings))
     return replace(audited, spans=replace(audited.spans, findings=(*asked, *own), claims=folder.claims))

@@ -60,12 +60,8 @@ def spans_of_tree(tree: ModelTree, frame: pl.DataFrame, public: Sequence[str]) -
         names = np.array([numbers.setdefault(span.tobytes(), len(numbers)) for span in spans], np.int64)
         of_point[begin : begin + len(chosen)] = names[which.reshape(-1)]
     every = np.array(leaves, np.int64)
-    return of_point[point_of_row], [every[_members(bits, len(leaves))] for bits in numbers]
-
-
-def _members(bits: bytes, count: int) -> IntArray:
-    """The places whose bits are set."""
-    return np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[:count])
+    held = (np.unpackbits(np.frombuffer(bits, np.uint8), count=len(leaves), bitorder="little") for bits in numbers)
+    return of_point[point_of_row], [every[member == 1] for member in held]
 
 
 def joined_spans(several: Sequence[IntArray], rows: int) -> IntArray:

@@ -329,7 +329,7 @@ def _exposed(
     sizes = persons_in_groups(persons, of_row, groups)
     grouping = RowGroups(of_row, groups, of_row[:0])
     most = most_frequent(count_values(persons, grouping, column, sizes=sizes))
-    if any(not _is_share(confidence) for confidence in confidences):
+    if not all(_is_share(confidence) for confidence in confidences):
         raise DataError("A confidence is above 0 and at most 1.")
     # 85 % of 20 persons are 17, though 0.85 * 20 may come out a little larger.
     return tuple(

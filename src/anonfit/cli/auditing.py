@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def _of_spec(path: Path, data: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """What a spec says of the file's columns and asks of them; what the command line gives stands above it."""
-    from anonfit.spec.columns import quasi_identifier_table
+    from anonfit.spec.columns import QUASI_IDENTIFIER
     from anonfit.spec.parse import read_spec
     from anonfit.tables.schema import Role
 
@@ -40,7 +40,7 @@ def _of_spec(path: Path, data: Path, given: Mapping[str, Any]) -> dict[str, Any]
         if spec.of_role(role):
             request[key] = spec.of_role(role)[0]
     if spec.privacy.quasi_identifiers:
-        request["quasi_identifier_sets"] = [quasi_identifier_table(each) for each in spec.privacy.quasi_identifiers]
+        request["quasi_identifier_sets"] = [QUASI_IDENTIFIER.tables(each) for each in spec.privacy.quasi_identifiers]
     return request | {key: value for key, value in given.items() if value}
 
 

@@ -28,16 +28,15 @@ LEAST = 1e-18
 
 def _impurity(counts: Counts) -> NDArray[np.float64]:
     """Records times the entropy of their classes, in bits. counts: (…, class)"""
-    found: NDArray[np.float64] = _x_log_x(counts.sum(axis=-1)) - _x_log_x(counts).sum(axis=-1)
-    return found
+    impurity: NDArray[np.float64] = _x_log_x(counts.sum(axis=-1)) - _x_log_x(counts).sum(axis=-1)
+    return impurity
 
 
 def _x_log_x(x: Counts) -> NDArray[np.float64]:
     numbers = x.astype(np.float64)
     logs = np.zeros(numbers.shape)
     np.log2(numbers, out=logs, where=numbers > 0)
-    product: NDArray[np.float64] = numbers * logs
-    return product
+    return numbers * logs
 
 
 def _alike(parts: Counts, whole: Counts) -> NDArray[np.bool_]:
@@ -50,9 +49,9 @@ def _alike(parts: Counts, whole: Counts) -> NDArray[np.bool_]:
 
 def entropy(counts: ArrayLike) -> float:
     """I(R) of equation 3: the entropy of classes with so many records, in bits. counts: (class,)"""
-    found = np.asarray(counts, np.int64)
-    total = int(found.sum())
-    return float(_impurity(found)) / total if total else 0.0
+    of_class = np.asarray(counts, np.int64)
+    total = int(of_class.sum())
+    return float(_impurity(of_class)) / total if total else 0.0
 
 
 def is_beneficial(counts: Counts) -> bool:
@@ -65,14 +64,14 @@ def gain(parts: Sequence[Counts] | Counts) -> float:
 
     parts: (part, class)
     """
-    found = np.asarray(parts, np.int64)
-    whole = found.sum(axis=0)
+    of_parts = np.asarray(parts, np.int64)
+    whole = of_parts.sum(axis=0)
     total = int(whole.sum())
     if not total:
         return 0.0
-    value = float(_impurity(whole) - _impurity(found).sum()) / total
+    value = float(_impurity(whole) - _impurity(of_parts).sum()) / total
     if value < NEARLY:
-        return 0.0 if bool(_alike(found, whole).all()) else max(value, LEAST)
+        return 0.0 if bool(_alike(of_parts, whole).all()) else max(value, LEAST)
     return value
 
 

@@ -101,11 +101,6 @@ class SplitObjective:
     gamma: float = 0.25
     seed: int = 0
 
-    @property
-    def by_chance(self) -> bool:
-        """Whether columns are drawn."""
-        return self.rule == WeightRule.CHANCE and bool(self.weights)
-
     def may_split(self, column: int) -> bool:
         """Whether a quasi-identifier may be split."""
         return self.split_on is None or column in self.split_on

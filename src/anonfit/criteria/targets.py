@@ -34,7 +34,7 @@ class CodedSelections:
     applies: NDArray[np.uint8]  # (signature, rectangle)
     boundaries: NDArray[
         np.uint8
-    ]  # (code of any quasi-identifier,) 1 where a rectangle of an ordered one begins or ends
+    ]  # (code of any quasi-identifier,) 1 where a rectangle begins or ends, if it is ordered
     names: tuple[str, ...] = ()
 
 
@@ -50,22 +50,22 @@ class Signatures:
 
     def of(self, classes: Sequence[NDArray[np.integer[Any]]], rows: int) -> NDArray[np.int64]:
         """The signatures of so many rows, from their classes of each column."""
-        found = np.zeros(rows, np.int64)
+        places = np.zeros(rows, np.int64)
         for size, known, own in zip(self.sizes, self.known, classes, strict=True):
-            found = np.searchsorted(known, found * size + own).astype(np.int64)
-        return found
+            places = np.searchsorted(known, places * size + own).astype(np.int64)
+        return places
 
 
 def signatures_of(
     sizes: Sequence[int], classes: Sequence[NDArray[np.integer[Any]]], rows: int
 ) -> tuple[Signatures, NDArray[np.int64]]:
     """The signatures that occur in so many rows, given their classes of each column, and the signature of each row."""
-    found = np.zeros(rows, np.int64)
+    places = np.zeros(rows, np.int64)
     known = []
     for size, own in zip(sizes, classes, strict=True):
-        used, found = np.unique(found * size + own, return_inverse=True)
+        used, places = np.unique(places * size + own, return_inverse=True)
         known.append(used)
-    return Signatures(tuple(sizes), tuple(known)), found
+    return Signatures(tuple(sizes), tuple(known)), places
 
 
 Sums: TypeAlias = NDArray[np.int64]
@@ -126,7 +126,7 @@ class Impurity(IntEnum):
 
     def of(self, sums: Sums, unit: float) -> float:
         """The impurity of a group with these sums of each class."""
-        return {Impurity.ENTROPY: _entropy, Impurity.GINI: _gini}[self](sums, unit)
+        return _entropy(sums, unit) if self == Impurity.ENTROPY else _gini(sums, unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +163,7 @@ class ShareTarget:
 
     def additions(self, masses: NDArray[np.int64]) -> Sums:
         """A row's mass times its shares."""
-        sums: Sums = masses[:, None] * self.shares
-        return sums
+        return masses[:, None] * self.shares
 
     def impurity(self, sums: Sums, unit: float) -> float:
         """Persons times the impurity of their mean shares."""
@@ -188,7 +187,7 @@ class NumberTarget:
 
     def impurity(self, sums: Sums, unit: float) -> float:
         """The sum of squared deviations from the mean."""
-        number, first, second = (float(int(one)) for one in sums)
+        number, first, second = (float(int(total)) for total in sums)
         if number == 0:
             return 0.0
         return max(second - first * first / number, 0.0) * (unit * self.scale.step * self.scale.step)
@@ -216,12 +215,12 @@ def factors(targets: tuple[Target, ...], whole: tuple[float, ...]) -> tuple[floa
     ]
     plain = [index for index, target in enumerate(targets) if isinstance(target, NumberTarget) and not target.scaled]
     shared = sum(whole[index] for index in plain)
-    found = []
+    weights = []
     for index, target in enumerate(targets):
         divisor = 1.0
         if numeric[index]:
             divisor = shared if index in plain else whole[index]
         elif any(numeric):
             divisor = whole[index]
-        found.append(target.weight / divisor if divisor > 0 else 0.0)
-    return tuple(found)
+        weights.append(target.weight / divisor if divisor > 0 else 0.0)
+    return tuple(weights)

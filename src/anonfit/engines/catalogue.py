@@ -96,7 +96,7 @@ ENGINES: dict[str, EngineKind] = {
             "memory",
             "tables that fit in memory",
             "anonfit.engines.memory.engine:opened",
-            frozenset(one.name for one in CAPABILITIES),
+            frozenset(capability.name for capability in CAPABILITIES),
         ),
         EngineKind(
             "duckdb",

@@ -89,8 +89,8 @@ class CountRequest:
 
 def first_of_run(codes: NDArray[Any], starts: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
     """The first code of the run that each code is in; `starts` has those of all runs."""
-    found: NDArray[np.int64] = np.asarray(starts, np.int64)
-    return found[np.searchsorted(found, codes, side="right") - 1]
+    firsts: NDArray[np.int64] = np.asarray(starts, np.int64)
+    return firsts[np.searchsorted(firsts, codes, side="right") - 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +137,12 @@ class Draw:
 
     def drawn(self, values: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
         """Which rows of arrays are drawn."""
-        found: NDArray[np.int64] = np.zeros(len(values[self.fields[0]]), np.int64)
+        words: NDArray[np.int64] = np.zeros(len(values[self.fields[0]]), np.int64)
         for name, factor in zip(self.fields, self.factors, strict=True):
-            found += values[name].astype(np.int64) * factor
-        found %= self.MODULUS
-        found = (found * found + self.ADDED) % self.MODULUS
-        drawn: NDArray[np.bool_] = found * found % self.MODULUS < self.below
-        return drawn
+            words += values[name].astype(np.int64) * factor
+        words %= self.MODULUS
+        words = (words * words + self.ADDED) % self.MODULUS
+        return words * words % self.MODULUS < self.below
 
 
 class Placing(Protocol):
@@ -232,9 +231,7 @@ class Engine(Protocol):
         """
 
     def code(self, fields: Sequence[Field], kept: Sequence[str]) -> None:
-        """Turn every row into its fields, and keep the raw values of some columns for the release. All rows are then in
-        node 0.
-        """
+        """Turn every row into its fields, in node 0, and keep the raw values of some columns for the release."""
 
 
 @runtime_checkable

@@ -51,8 +51,8 @@ class Tree:
     @classmethod
     def single(cls) -> Tree:
         """One region that holds everything."""
-        one = np.array([-1], dtype=np.int32)
-        return cls(one, np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int32), one, one)
+        unset = np.array([-1], dtype=np.int32)
+        return cls(unset, np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int32), unset, unset)
 
 
 Bits = NDArray[np.uint8]
@@ -72,27 +72,25 @@ def blocks_of(rows: int, size: int) -> list[slice]:
 
 
 def bits_of_pairs(sets: NDArray[np.integer], codes: NDArray[np.integer], rows: int, size: int) -> Bits:
-    """The bits of `rows` sets of a column of `size` codes, from pairs of a set's number and a code of it, in the order
-    of the sets.
-    """
-    found = np.zeros((rows, -(-size // 8)), np.uint8)
+    """The bits of `rows` sets of a column of `size` codes, from pairs of set and code in the order of the sets."""
+    bits = np.zeros((rows, -(-size // 8)), np.uint8)
     for block in blocks_of(rows, size):
         first, last = np.searchsorted(sets, [block.start, block.stop])
         held = np.zeros((block.stop - block.start, size), np.bool_)
         held[sets[first:last] - block.start, codes[first:last]] = True
-        found[block] = np.packbits(held, axis=1)
-    return found
+        bits[block] = np.packbits(held, axis=1)
+    return bits
 
 
 def bits_of_runs(first: NDArray[np.integer], last: NDArray[np.integer], size: int) -> Bits:
     """The bits of runs of codes, both ends included and within the column."""
-    found = np.empty((len(first), -(-size // 8)), np.uint8)
-    byte = np.arange(0, 8 * found.shape[1], 8)
+    bits = np.empty((len(first), -(-size // 8)), np.uint8)
+    byte = np.arange(0, 8 * bits.shape[1], 8)
     for block in blocks_of(len(first), size):
         below = np.clip(first[block, None] - byte, 0, 8)  # codes of the byte that come before the run
         above = np.clip(byte + 7 - last[block, None], 0, 8)
-        found[block] = (0xFF >> below) & (0xFF << above) & 0xFF
-    return found
+        bits[block] = (0xFF >> below) & (0xFF << above) & 0xFF
+    return bits
 
 
 def set_bits(tree: Tree, column: int, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Bits]:

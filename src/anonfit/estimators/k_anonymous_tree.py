@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from anonfit.algorithms.trees.building import Growing, build_tree
+from anonfit.algorithms.trees.building import Growing, build_tree, code_training
 from anonfit.algorithms.trees.growing import Variant, demand_of
 from anonfit.algorithms.trees.released import CONFIDENCES, Exposure, exposure_of
 from anonfit.algorithms.trees.tree import DecisionTree
@@ -137,10 +137,12 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         public = _public(self, table.columns)
         schema = _schema(self, table, demand.k)
         self.classes_, places = np.unique(labels, return_inverse=True)
+        rows = _complete(_as_read(self, table))
+        training = code_training(
+            schema.columns, rows, places.astype(np.int32), public=public, k=demand.k, growing=growing
+        )
         built = build_tree(
-            schema.columns,
-            _complete(_as_read(self, table)),
-            places.astype(np.int32),
+            training,
             public=public,
             target=target,
             classes=self.classes_.tolist(),

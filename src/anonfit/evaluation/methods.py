@@ -18,7 +18,7 @@ from anonfit.errors import RequestError, did_you_mean
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.run import make
 from anonfit.spec.model import ColumnSpec, MethodSpec, Spec, WeightRule, WorkloadSpec
-from anonfit.tables.schema import ColumnType, Role, Split
+from anonfit.tables.schema import ColumnType, NominalSplit, Role
 
 ORIGINAL = "original"
 """Models learn from raw rows."""
@@ -160,7 +160,7 @@ def _tree(spec: Spec) -> Spec | None:
 def _in_two_sets(column: ColumnSpec) -> ColumnSpec:
     """A nominal quasi-identifier that is divided into two sets of names."""
     is_nominal = column.type == ColumnType.NOMINAL or (column.type is None and column.taxonomy is not None)
-    return replace(column, split=Split.SUBSET) if is_nominal and column.role == Role.QUASI_IDENTIFIER else column
+    return replace(column, split=NominalSplit.SUBSET) if is_nominal and column.role == Role.QUASI_IDENTIFIER else column
 
 
 METHODS = {

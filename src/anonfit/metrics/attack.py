@@ -35,8 +35,8 @@ PERSONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class SoughtPersons:
-    """Persons that are sought: the node of each, -1 where a value of theirs is in no region, whether they are among
-    the released records, and who they are where persons have several rows; for learning, the recoding and the cells.
+    """Persons that are sought: the node of each, -1 where one of the values is in no region, whether each is among the
+    released records, and who each is where persons have several rows; for learning, the recoding and the cells.
     """
 
     nodes: NDArray[np.integer[Any]]  # (person,)
@@ -49,10 +49,10 @@ class SoughtPersons:
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """What came of it."""
+    """What came of an attack."""
 
     persons: int
-    """Those sought."""
+    """How many were sought."""
     linked: int
     """Of these, those whose region has released rows."""
     released: int
@@ -73,11 +73,9 @@ class Attack:
 
 
 def link(recoding: Recoding, persons: pl.DataFrame, entities: NDArray[Any] | None = None) -> SoughtPersons:
-    """Released persons by their raw rows: the region that holds the quasi-identifiers of each; -1 where the recoding
-    does not know one of them.
-    """
+    """Released persons by their raw rows: the region that holds each, -1 where the recoding does not know a value."""
     cells = recoding.cells(persons, unseen=Unseen.SUPPRESS)
-    unknown = np.any(np.stack([found < 0 for found in cells]), axis=0)
+    unknown = np.any(np.stack([codes < 0 for codes in cells]), axis=0)
     nodes = np.where(unknown, -1, recoding.nodes(cells)).astype(np.int32)
     return SoughtPersons(nodes, np.ones(len(nodes), np.bool_), entities, recoding, cells)
 
@@ -114,12 +112,12 @@ def _one_row_each(entities: NDArray[Any], rng: np.random.Generator) -> NDArray[n
     """For each person one of his or her rows, by chance."""
     order = rng.permutation(len(entities))
     _, first = np.unique(entities[order], return_index=True)
-    found: NDArray[np.int64] = order[first]
-    return found
+    rows: NDArray[np.int64] = order[first]
+    return rows
 
 
 def attack(records: ReleasedRecords, sample: SoughtPersons, secrets: Sequence[Secret], *, k: int) -> Attack:
-    """Seek persons in a release: how surely they are found, and what is learned of their secrets.."""
+    """Seek persons in a release: how surely they are found, and what is learned of their secrets."""
     used, sizes = records.sizes()
     released = records.persons()
     is_linked = np.isin(sample.nodes, used) & (sample.nodes >= 0)
@@ -172,8 +170,8 @@ def attack_release(
     least: int,
     seed: int,
 ) -> Attack:
-    """Seek persons in their release by their raw records, and guess sensitive columns and targets. Each raw row was
-    released in a node (row,), -1 if it was withheld; a public figure must cover `least` persons.
+    """Seek persons in their release by their raw records, and guess sensitive columns and targets. nodes: (row,) where
+    each raw row was released, -1 if it was withheld; least: how many persons a public figure must cover.
     """
     released = np.flatnonzero(nodes >= 0)
     counts = None if persons.counts is None else persons.counts[released]
@@ -203,37 +201,39 @@ def _values(request: TargetRequest, column: Column, values: pl.Series) -> tuple[
     return numbers, True
 
 
-def attack_content(found: Attack, rule: Disclosure, *, roles: Mapping[str, Role] | None = None) -> dict[str, Any]:
-    """What came of an attack, as it may be told; None stands for a share of which too few persons are part, or not
-    part.
-    """
+def attack_content(outcome: Attack, rule: Disclosure, *, roles: Mapping[str, Role] | None = None) -> dict[str, Any]:
+    """What came of an attack, as it may be told; None stands for a share that too few persons are in, or not in."""
     inference = [
-        _guesses(one, rule, (roles or {}).get(one.column)) | _learned_content(found.learned.get(one.column), rule)
-        for one in found.guesses
+        _guesses(guesses, rule, (roles or {}).get(guesses.column))
+        | _learned_content(outcome.learned.get(guesses.column), rule)
+        for guesses in outcome.guesses
     ]
-    chance, highest, blind = _chances(found, rule)
+    chance, highest, blind = _chances(outcome, rule)
     return {
-        "persons": rule.rounded(found.persons),
-        "linked": rule.share(found.linked, found.persons),
+        "persons": rule.rounded(outcome.persons),
+        "linked": rule.share(outcome.linked, outcome.persons),
         "re_identification": {
             "chance": round(chance, DIGITS),
             "highest": round(highest, DIGITS),
             "blind_chance": round(blind, 8),
-            "sharing_with_fewer_than_k": rule.number(found.alone),
+            "sharing_with_fewer_than_k": rule.number(outcome.alone),
         },
         "inference": inference,
     }
 
 
-def _guesses(one: Guesses, rule: Disclosure, role: Role | None) -> dict[str, Any]:
-    line: dict[str, Any] = {"column": one.column, "role": None if role is None else str(role)}
-    if one.are_numbers:
+def _guesses(guesses: Guesses, rule: Disclosure, role: Role | None) -> dict[str, Any]:
+    line: dict[str, Any] = {"column": guesses.column, "role": None if role is None else str(role)}
+    if guesses.are_numbers:
         return line | {
             "kind": "number",
-            "error_saved": _saved(one.of_group, one.of_table),
-            "error_saved_by_others": _saved(one.of_others, one.of_other_rows),
+            "error_saved": _saved(guesses.of_group, guesses.of_table),
+            "error_saved_by_others": _saved(guesses.of_others, guesses.of_other_rows),
         }
-    right = [_share(hits, one.persons, rule) for hits in (one.of_group, one.of_others, one.of_table, one.of_other_rows)]
+    right = [
+        _share(hits, guesses.persons, rule)
+        for hits in (guesses.of_group, guesses.of_others, guesses.of_table, guesses.of_other_rows)
+    ]
     return line | {
         "kind": "classes",
         "accuracy": right[0],
@@ -244,28 +244,26 @@ def _guesses(one: Guesses, rule: Disclosure, role: Role | None) -> dict[str, Any
     }
 
 
-def _chances(found: Attack, rule: Disclosure) -> tuple[float, float, float]:
+def _chances(outcome: Attack, rule: Disclosure) -> tuple[float, float, float]:
     """The chances of taking the right record: on average, at most, and among all."""
-    if found.shared is None or rule.rows_are_persons or not rule.min_persons:
-        return found.chance, found.highest, found.blind_chance
-    chances = 1 / np.maximum(rule.rounded(found.shared), 1)
-    blind = 1 / max(rule.rounded(found.released), 1)
+    if outcome.shared is None or rule.rows_are_persons or not rule.min_persons:
+        return outcome.chance, outcome.highest, outcome.blind_chance
+    chances = 1 / np.maximum(rule.rounded(outcome.shared), 1)
+    blind = 1 / max(rule.rounded(outcome.released), 1)
     return float(chances.mean()) if len(chances) else 0.0, float(chances.max(initial=0.0)), blind
 
 
-def _learned_content(one: LearnedClasses | None, rule: Disclosure) -> dict[str, Any]:
-    """What a model is sure of, of how many persons, and of which share of these it is right; None where these are few,
-    or all but few.
-    """
-    if one is None:
+def _learned_content(learned: LearnedClasses | None, rule: Disclosure) -> dict[str, Any]:
+    """What a model is sure of and right about, as shares; None where few persons are in one, or all but few."""
+    if learned is None:
         return {}
-    sure = _share(one.sure, one.persons, rule)
+    sure = _share(learned.sure, learned.persons, rule)
     return {
         "learned": {
             "at_least": SURE,
             "sure": sure,
-            "right": None if sure is None or not one.sure else _share(one.right, one.sure, rule),
-            "sure_by_group": _share(one.sure_by_group, one.persons, rule),
+            "right": None if sure is None or not learned.sure else _share(learned.right, learned.sure, rule),
+            "sure_by_group": _share(learned.sure_by_group, learned.persons, rule),
         }
     }
 

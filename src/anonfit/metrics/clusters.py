@@ -87,14 +87,14 @@ def cluster_figures(
         drawn = np.sort(np.random.default_rng(seed).choice(len(frame), ROWS, replace=False))
         frame, nodes = frame[drawn], nodes[drawn]
     original, released = _points(recoding, frame, nodes, features)
-    found = min(clusters, len(np.unique(original, axis=0)), len(np.unique(released, axis=0)))
-    if found < 2:
+    number = min(clusters, len(np.unique(original, axis=0)), len(np.unique(released, axis=0)))
+    if number < 2:
         return None
     from sklearn.metrics import adjusted_rand_score
 
-    own, theirs = (_clusters(points, found, seed) for points in (original, released))
+    own, theirs = (_clusters(points, number, seed) for points in (original, released))
     return ClusterFigures(
-        found,
+        number,
         len(frame),
         everybody,
         float(adjusted_rand_score(own, theirs)),
@@ -119,18 +119,16 @@ def workload_clusters(
     return cluster_figures(recoding, frame, nodes, weights, clusters=clusters, seed=workload.seed)
 
 
-def clusters_content(found: ClusterFigures, rule: Disclosure) -> dict[str, Any] | None:
-    """The clusters of the original and of the release; None where they may not be told because of the rows that were
-    left out.
-    """
-    if not rule.may_tell_rows(found.rows, found.of):
+def clusters_content(figures: ClusterFigures, rule: Disclosure) -> dict[str, Any] | None:
+    """The agreement of both clusterings; None where the rows that were left out forbid to tell it."""
+    if not rule.may_disclose_rows(figures.rows, figures.of):
         return None
     return {
-        "clusters": found.clusters,
-        "rows": found.rows,
-        "agreement": round(found.agreement, 2),
-        "original": {"within": round(found.within_original, 2), "between": round(found.between_original, 2)},
-        "release": {"within": round(found.within_release, 2), "between": round(found.between_release, 2)},
+        "clusters": figures.clusters,
+        "rows": figures.rows,
+        "agreement": round(figures.agreement, 2),
+        "original": {"within": round(figures.within_original, 2), "between": round(figures.between_original, 2)},
+        "release": {"within": round(figures.within_release, 2), "between": round(figures.between_release, 2)},
     }
 
 
@@ -138,8 +136,8 @@ def _clusters(points: Points, clusters: int, seed: int) -> NDArray[np.int64]:
     from sklearn.cluster import KMeans
 
     # Seeds may be negative or large; those of scikit-learn may not.
-    found: NDArray[np.int64] = KMeans(clusters, n_init=STARTS, random_state=seed % (1 << 32)).fit_predict(points)
-    return found
+    labels: NDArray[np.int64] = KMeans(clusters, n_init=STARTS, random_state=seed % (1 << 32)).fit_predict(points)
+    return labels
 
 
 def _within(points: Points, clusters: NDArray[np.int64]) -> float:
@@ -150,9 +148,6 @@ def _within(points: Points, clusters: NDArray[np.int64]) -> float:
     np.add.at(sums, clusters, points)
     means = sums / np.maximum(sizes, 1)[:, None]
     return float(np.square(points - means[clusters]).sum()) / total if total > 0 else 0.0
-
-
-# --- points -----------------------------------------------------------------------------------------------------
 
 
 def _points(
@@ -196,14 +191,14 @@ def _raw(values: pl.Series) -> Points:
         numbers = values.to_physical().cast(pl.Float64).fill_null(float("nan")).to_numpy()
         return np.asarray(numbers, np.float64)[:, None]
     codes = values.cast(pl.String).fill_null("").rank("dense").to_numpy().astype(np.int64) - 1
-    return _commonest(_one_of(codes, int(codes.max(initial=0)) + 1))
+    return _commonest(_indicators(codes, int(codes.max(initial=0)) + 1))
 
 
-def _one_of(codes: NDArray[np.int64], size: int) -> Points:
+def _indicators(codes: NDArray[np.int64], size: int) -> Points:
     """1 in the place of each row's name. (row, name)"""
-    found = np.zeros((len(codes), size))
-    found[np.arange(len(codes)), codes] = 1.0
-    return found
+    indicators = np.zeros((len(codes), size))
+    indicators[np.arange(len(codes)), codes] = 1.0
+    return indicators
 
 
 def _commonest(shares: Points) -> Points:
@@ -219,7 +214,7 @@ def _of_cells(column: RecodedColumn, cells: NDArray[np.int64]) -> Points:
     if isinstance(column, OrdinalCells):
         shift = int(column.has_missing)
         return np.where(cells < shift, np.nan, (cells - shift).astype(np.float64))[:, None]
-    return _commonest(_one_of(np.maximum(cells, 0), column.size))
+    return _commonest(_indicators(np.maximum(cells, 0), column.size))
 
 
 def _of_regions(recoding: Recoding, nodes: NDArray[np.integer[Any]], index: int, extents: Extents) -> Points:
@@ -228,10 +223,10 @@ def _of_regions(recoding: Recoding, nodes: NDArray[np.integer[Any]], index: int,
     used, which = np.unique(nodes, return_inverse=True)
     parts = recoding.boxes.parts(used, index)
     if isinstance(column, NominalCells):
-        found = np.zeros((len(parts.first), column.size))
+        shares = np.zeros((len(parts.first), column.size))
         for part, held in enumerate(parts.cells()):
-            found[part, list(held)] = 1.0 / len(held)
-        return _commonest(found[parts.of_node][which])
+            shares[part, list(held)] = 1.0 / len(held)
+        return _commonest(shares[parts.of_node][which])
     assert isinstance(column, OrderedCells | OrdinalCells)
     shift = int(column.has_missing)
     first, last = np.maximum(parts.first - shift, 0), np.maximum(parts.last - shift, 0)

@@ -17,7 +17,7 @@ from anonfit.metrics.detail import details
 from anonfit.metrics.holdout import Gain, Holdout, Judged, paired_gain
 from anonfit.metrics.losses import common_extents, disagreements, unnamed_values
 from anonfit.metrics.registry import RecodedTable, content
-from anonfit.metrics.workload import told_together
+from anonfit.metrics.workload import selections_together
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.workload.objectives import feature_weights
 from anonfit.workload.targets import Workload
@@ -64,13 +64,11 @@ def _some_matter(workload: Workload) -> bool:
 
 
 def compare(holdout: Holdout | None) -> PurposeComparison | None:
-    """Make regions blind and for the purpose and hold both against the rows put aside; None where that is not
-    possible, or where there is no purpose.
-    """
-    if holdout is None or not has_purpose(holdout.setting.workload):
+    """Hold blind regions and those for the purpose against the held-out rows; None without a purpose, or regions."""
+    if holdout is None:
         return None
     workload = holdout.setting.workload
-    if not (holdout.targets or workload.selections or _some_matter(workload)):
+    if workload.is_blind or not (holdout.targets or workload.selections or _some_matter(workload)):
         return None
     blind, purpose = holdout.regions(replace(workload, criterion="median")), holdout.regions(workload)
     if blind is None or purpose is None:
@@ -81,30 +79,24 @@ def compare(holdout: Holdout | None) -> PurposeComparison | None:
             holdout.targets, holdout.judge(None), holdout.judge(blind), holdout.judge(purpose), strict=True
         )
     )
-    answers = tuple(holdout.answers(made) for made in (blind, purpose))
+    blind_answers, purpose_answers = holdout.answers(blind), holdout.answers(purpose)
     return PurposeComparison(
         known=len(holdout.known),
         known_persons=holdout.setting.persons(holdout.known).total(),
         held_out=len(holdout.others),
         of=len(holdout.setting.frame),
-        groups=(_groups(blind), _groups(purpose)),
+        groups=(len(np.unique(blind.nodes)), len(np.unique(purpose.nodes))),
         contests=contests,
         asked=len(workload.selections),
-        selections=None if answers[0] is None or answers[1] is None else (answers[0], answers[1]),
+        selections=None if blind_answers is None or purpose_answers is None else (blind_answers, purpose_answers),
         columns=_columns_compared(blind, purpose, workload),
     )
-
-
-def _groups(made: Anonymized) -> int:
-    return len(np.unique(made.nodes))
 
 
 def _columns_compared(
     blind: Anonymized, purpose: Anonymized, workload: Workload
 ) -> tuple[RecodedTable, RecodedTable] | None:
-    """What columns lost in blind regions and in those for a purpose, measured alike; None where nothing says that some
-    columns matter more.
-    """
+    """What columns lost in both, measured alike; None where nothing says that some columns matter more."""
     names, weights = purpose.recoding.quasi_identifiers, workload.weights
     if purpose.learned is not None:
         weights = purpose.learned.weights
@@ -115,36 +107,39 @@ def _columns_compared(
     recodings = (blind.recoding, purpose.recoding)
     extents, unnamed = common_extents(recodings), unnamed_values(recodings)
     first, second = (
-        RecodedTable(made.recoding, made.nodes, weights=weights, extents=extents, unnamed=more)
-        for made, more in zip((blind, purpose), unnamed, strict=True)
+        RecodedTable(regions.recoding, regions.nodes, weights=weights, extents=extents, unnamed=more)
+        for regions, more in zip((blind, purpose), unnamed, strict=True)
     )
     return first, second
 
 
-def comparison_content(found: PurposeComparison, rule: Disclosure) -> dict[str, Any]:
+def comparison_content(comparison: PurposeComparison, rule: Disclosure) -> dict[str, Any]:
     """The comparison as it may be told."""
     return {
-        "known_rows": found.known,
-        "held_out_rows": found.held_out,
-        "sampled": found.known + found.held_out < found.of,
-        "groups": {"blind": found.groups[0], "purpose": found.groups[1]},
-        "targets": [_contest(contest, rule) for contest in found.contests],
-        "selections": _selections(found, rule),
-        "columns": None if found.columns is None else _columns_content(found.columns),
+        "known_rows": comparison.known,
+        "held_out_rows": comparison.held_out,
+        "sampled": comparison.known + comparison.held_out < comparison.of,
+        "groups": {"blind": comparison.groups[0], "purpose": comparison.groups[1]},
+        "targets": [_contest(contest, rule) for contest in comparison.contests],
+        "selections": _selections(comparison, rule),
+        "columns": None if comparison.columns is None else _columns_content(comparison.columns),
     }
 
 
-def _columns_content(found: tuple[RecodedTable, RecodedTable]) -> dict[str, Any]:
+def _columns_content(tables: tuple[RecodedTable, RecodedTable]) -> dict[str, Any]:
     """What columns lost in both, and of which columns the two measures disagree."""
-    blind, purpose = found
+    blind, purpose = tables
     differ = {
-        one.column: one.better_by
-        for one in disagreements((purpose.losses, purpose.discernibility), (blind.losses, blind.discernibility))
+        disagreement.column: disagreement.better_by
+        for disagreement in disagreements(
+            (purpose.losses, purpose.discernibility), (blind.losses, blind.discernibility)
+        )
     }
-    told = [content(table, "report", "regions", key="column") or {} for table in found]
+    contents = [content(table, "report", "regions", key="column") or {} for table in tables]
     return {
         "weighted_discernibility": {
-            name: one["weighted_discernibility"] for name, one in zip(("blind", "purpose"), told, strict=True)
+            name: figures["weighted_discernibility"]
+            for name, figures in zip(("blind", "purpose"), contents, strict=True)
         },
         "columns": [
             {
@@ -153,23 +148,23 @@ def _columns_content(found: tuple[RecodedTable, RecodedTable]) -> dict[str, Any]
                 **{name: {"blind": before[name], "purpose": after[name]} for name in ("ncp", "together")},
                 "disagree": differ.get(before["column"]),
             }
-            for before, after in zip(*(one["columns"] for one in told), strict=True)
+            for before, after in zip(*(figures["columns"] for figures in contents), strict=True)
         ],
     }
 
 
 def _contest(contest: Contest, rule: Disclosure) -> dict[str, Any]:
     judged = {"whole": contest.whole, "blind": contest.blind, "purpose": contest.purpose}
-    told = {name: judged_content(one, contest.whole, rule) for name, one in judged.items()}
+    shares = {name: judged_content(judgement, contest.whole, rule) for name, judgement in judged.items()}
     different = _different(contest)
     # Who are right one way only must not be found by subtraction.
     if different is not None and rule.below_threshold(different):
-        told["blind"] = None
-    gain = None if None in told.values() else _gain(contest)
+        shares["blind"] = None
+    gain = None if None in shares.values() else _gain(contest)
     return {
         "column": contest.column,
         "measure": "accuracy" if contest.has_classes else "explained variance",
-        **told,
+        **shares,
         "different": None if different is None else rule.number(different),
         "gain": None if gain is None else round(gain.share, 4),
         "noise": None if gain is None or not np.isfinite(gain.noise) else round(gain.noise, 4),
@@ -180,11 +175,9 @@ def judged_content(judged: Judged, whole: Judged, rule: Disclosure) -> float | N
     """The share of right predictions, or of the squared errors that are no longer made; None if it may not be told."""
     if judged.right is not None:
         right, wrong = judged.persons(judged.right), judged.persons(~judged.right)
-        return (
-            None
-            if not len(judged.right) or rule.below_threshold(right) or rule.below_threshold(wrong)
-            else round(float(judged.right.mean()), 3)
-        )
+        if not len(judged.right) or rule.below_threshold(right) or rule.below_threshold(wrong):
+            return None
+        return round(float(judged.right.mean()), 3)
     assert judged.errors is not None
     assert whole.errors is not None
     if not len(judged.errors) or rule.below_threshold(judged.persons()):
@@ -214,12 +207,14 @@ def _gain(contest: Contest) -> Gain:
     return Gain(float(less.mean()), 2 * float(less.std(ddof=1)) / rows**0.5)
 
 
-def _selections(found: PurposeComparison, rule: Disclosure) -> dict[str, Any] | None:
+def _selections(comparison: PurposeComparison, rule: Disclosure) -> dict[str, Any] | None:
     """All selections together: how precisely they are answered from blind regions and from those for the purpose."""
-    if found.selections is None or (rule.min_persons and not rule.rows_are_persons):
+    if comparison.selections is None or (rule.min_persons and not rule.rows_are_persons):
         return None
-    blind, purpose = (told_together(one, rule, total=found.known_persons) for one in found.selections)
-    return {"asked": found.asked, "blind": blind, "purpose": purpose}
+    blind, purpose = (
+        selections_together(answers, rule, total=comparison.known_persons) for answers in comparison.selections
+    )
+    return {"asked": comparison.asked, "blind": blind, "purpose": purpose}
 
 
 MOST = 20
@@ -253,10 +248,10 @@ class Curve:
 
 def read_ks(ks: Iterable[int]) -> tuple[int, ...]:
     """The k of a curve, ascending; at most twenty whole numbers of at least 1."""
-    found = sorted(set(ks))
-    if not found or found[0] < 1 or len(found) > MOST:
+    ascending = sorted(set(ks))
+    if not ascending or ascending[0] < 1 or len(ascending) > MOST:
         raise RequestError(f"a curve needs 1 to {MOST} different k of at least 1, such as 5, 10, 25, 50.")
-    return tuple(found)
+    return tuple(ascending)
 
 
 def curve(holdout: Holdout, ks: Sequence[int]) -> Curve:
@@ -272,40 +267,41 @@ def curve(holdout: Holdout, ks: Sequence[int]) -> Curve:
 
 
 def _point(holdout: Holdout, k: int) -> Point:
-    made = holdout.regions(holdout.setting.workload, k)
-    if made is None:
+    regions = holdout.regions(holdout.setting.workload, k)
+    if regions is None:
         return Point(k)
-    persons = holdout.setting.persons(holdout.known[made.numbers])
-    nodes, groups = np.unique(made.nodes, return_inverse=True)
+    persons = holdout.setting.persons(holdout.known[regions.numbers])
+    nodes, groups = np.unique(regions.nodes, return_inverse=True)
     members = int(persons.of_groups(groups.astype(np.int64), len(nodes)).sum())
     sizes = np.bincount(groups, weights=persons.counts).astype(np.int64)
-    kept = [detail.kept for detail in details(made.recoding, nodes, sizes)]
-    return Point(k, len(nodes), members, holdout.judge(made), float(np.mean(kept)), holdout.answers(made, k))
+    kept = [detail.kept for detail in details(regions.recoding, nodes, sizes)]
+    return Point(k, len(nodes), members, holdout.judge(regions), float(np.mean(kept)), holdout.answers(regions, k))
 
 
-def curve_content(found: Curve, rule: Disclosure) -> dict[str, Any]:
-    """The curve as it may be told. The risk of a point is what its k allows: the true one of regions that nobody gets
-    may be about few persons.
-    """
+def curve_content(curve: Curve, rule: Disclosure) -> dict[str, Any]:
+    """The curve as it may be told; a point's risk is what its k allows, as the true one may be about few persons."""
     return {
-        "known_rows": found.known,
-        "held_out_rows": found.held_out,
-        "points": [_told(found, point, rule) for point in found.points],
+        "known_rows": curve.known,
+        "held_out_rows": curve.held_out,
+        "points": [_point_content(curve, point, rule) for point in curve.points],
     }
 
 
-def _told(found: Curve, point: Point, rule: Disclosure) -> dict[str, Any]:
+def _point_content(curve: Curve, point: Point, rule: Disclosure) -> dict[str, Any]:
     line: dict[str, Any] = {"k": point.k, "highest_risk": 1 / point.k}
-    if not point.groups or rule.below_threshold(found.known_persons):
+    if not point.groups or rule.below_threshold(curve.known_persons):
         return line | {"average_risk": None, "kept": None, "targets": [], "precision": None}
     targets = [
-        {"column": column, "measure": "accuracy" if classes else "explained variance", "value": told}
-        for (column, classes), judged, whole in zip(found.columns, point.judged, found.whole, strict=True)
-        for told in (judged_content(judged, whole, rule),)
+        {
+            "column": column,
+            "measure": "accuracy" if classes else "explained variance",
+            "value": judged_content(judged, whole, rule),
+        }
+        for (column, classes), judged, whole in zip(curve.columns, point.judged, curve.whole, strict=True)
     ]
     precision = None
     if point.selections is not None:
-        precision = told_together(point.selections, rule, total=found.known_persons)["precision"]
+        precision = selections_together(point.selections, rule, total=curve.known_persons)["precision"]
     return line | {
         "average_risk": round(point.groups / max(rule.rounded(point.members), 1), 5),
         "kept": round(point.kept, 3),

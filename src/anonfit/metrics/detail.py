@@ -62,10 +62,10 @@ class Detail:
 
 def details(recoding: Recoding, nodes: NDArray[np.integer], persons: NDArray[np.int64]) -> tuple[Detail, ...]:
     """What is left of each quasi-identifier by regions, the nodes (region,), that hold persons (region,)."""
-    held = [
-        labels_of(recoding.boxes, nodes, index, column.size, persons) for index, column in enumerate(recoding.columns)
-    ]
-    return tuple(_detail(column, labels) for column, labels in zip(recoding.columns, held, strict=True))
+    return tuple(
+        _detail(column, labels_of(recoding.boxes, nodes, index, column.size, persons))
+        for index, column in enumerate(recoding.columns)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +90,12 @@ def labels_of(
 ) -> ColumnLabels:
     """The labels of a column. Keys are counted, not sorted, where there are few possible ones."""
     keys = boxes.first[nodes, column].astype(np.int64) * size + boxes.last[nodes, column]
-    found = boxes.sets_of.get(column)
-    number = np.full(len(nodes), -1) if found is None else found.of_node[nodes]
+    column_sets = boxes.sets_of.get(column)
+    number = np.full(len(nodes), -1) if column_sets is None else column_sets.of_node[nodes]
     runs, by_set = number < 0, number >= 0
     keys, held = _counted(keys[runs], persons[runs], size * size)
     sets, held_by_set = _counted(number[by_set].astype(np.int64), persons[by_set], DENSE)
-    bits = np.zeros((0, 1), np.uint8) if found is None else found.bits[sets]
+    bits = np.zeros((0, 1), np.uint8) if column_sets is None else column_sets.bits[sets]
     return ColumnLabels(keys // size, keys % size, bits, np.concatenate([held, held_by_set]))
 
 
@@ -105,10 +105,10 @@ def _counted(
     """The different keys, all below `size`, and the persons of each."""
     if size <= min(DENSE, 16 * len(keys)):
         total = np.bincount(keys, weights=persons).astype(np.int64)
-        found = np.flatnonzero(total)
-        return found, total[found]
-    found, which = np.unique(keys, return_inverse=True)
-    return found, np.bincount(which, weights=persons, minlength=len(found)).astype(np.int64)
+        different = np.flatnonzero(total)
+        return different, total[different]
+    different, which = np.unique(keys, return_inverse=True)
+    return different, np.bincount(which, weights=persons, minlength=len(different)).astype(np.int64)
 
 
 def _detail(column: RecodedColumn, labels: ColumnLabels) -> Detail:
@@ -172,28 +172,28 @@ class _Fit:
         of_run, of_set = of_label[: len(labels.first)], of_label[len(labels.first) :]
         steps = np.bincount(labels.first, weights=of_run, minlength=self.size + 1)
         steps = steps - np.bincount(labels.last + 1, weights=of_run, minlength=self.size + 1)
-        found: NDArray[np.float64] = np.cumsum(steps, dtype=np.float64)[: self.size]
+        sums: NDArray[np.float64] = np.cumsum(steps, dtype=np.float64)[: self.size]
         for block, cells in self._blocks():
-            found = found + of_set[block] @ cells
-        return np.maximum(found, 0.0)
+            sums = sums + of_set[block] @ cells
+        return np.maximum(sums, 0.0)
 
 
 def detail_content(details: Sequence[Detail], counted: Literal["persons", "records"]) -> list[dict[str, Any]]:
     """One line per quasi-identifier. Who has a label is counted in records where a person may have several."""
     return [
         {
-            "column": one.name,
-            "kept": round(one.kept, 3),
-            "ruled_out": round(one.ruled_out, 3),
-            "at_most": round(one.at_most, 3),
-            "labels": one.labels,
+            "column": detail.name,
+            "kept": round(detail.kept, 3),
+            "ruled_out": round(detail.ruled_out, 3),
+            "at_most": round(detail.at_most, 3),
+            "labels": detail.labels,
             f"{counted}_by_span": [
-                {"up_to": up_to, counted: number} for up_to, number in zip((*SPANS, None), one.spans, strict=True)
+                {"up_to": up_to, counted: number} for up_to, number in zip((*SPANS, None), detail.spans, strict=True)
             ],
-            "frequent_label": one.frequent_label,
-            f"frequent_{counted}": one.frequent_persons,
+            "frequent_label": detail.frequent_label,
+            f"frequent_{counted}": detail.frequent_persons,
         }
-        for one in details
+        for detail in details
     ]
 
 
@@ -260,8 +260,8 @@ def partition_content(
     own[nodes] = persons
     whole = _with_all_below(recoding, own)
     held = _held(recoding, chosen, whole, shares)
-    boxes, told = _rectangles(_Slice(recoding, across, up, held, whole, recoding.tree.first_child))
-    return _picture(recoding, chosen, {index: [cell] for index, cell in held.items()}, boxes, told, len(nodes))
+    boxes, sizes = _rectangles(_Slice(recoding, across, up, held, whole, recoding.tree.first_child))
+    return _picture(recoding, chosen, {index: [cell] for index, cell in held.items()}, boxes, sizes, len(nodes))
 
 
 def _grid_content(
@@ -292,9 +292,9 @@ def _grid_content(
         ],
         np.int64,
     )
-    told = [int(counts[block].sum()) if counts[block].size == 1 else None for block in blocks]
+    sizes = [int(counts[block].sum()) if counts[block].size == 1 else None for block in blocks]
     held = {index: recoding.boxes.cells(int(nodes[inside][0]), index) for index in others}
-    return _picture(recoding, chosen, held, boxes, told, len(nodes))
+    return _picture(recoding, chosen, held, boxes, sizes, len(nodes))
 
 
 def _picture(
@@ -302,7 +302,7 @@ def _picture(
     chosen: tuple[int, int],
     held: Mapping[int, Sequence[int]],
     boxes: NDArray[np.int64],
-    told: Sequence[int | None],
+    sizes: Sequence[int | None],
     regions: int,
 ) -> dict[str, Any]:
     """Rectangles as plain data. held: the cells at which other columns are held; boxes: (rectangle, end)"""
@@ -318,10 +318,10 @@ def _picture(
         # A rectangle of missing values alone has no place between the edges.
         "rectangles": [
             [*edges, persons]
-            for *edges, persons in zip(left, right, bottom, top, told, strict=True)
+            for *edges, persons in zip(left, right, bottom, top, sizes, strict=True)
             if edges[0] < edges[1] and edges[2] < edges[3]
         ],
-        "cut_short": None in told,
+        "cut_short": None in sizes,
         "regions": regions,
     }
 
@@ -355,9 +355,11 @@ def _most_divided(recoding: Recoding) -> tuple[int, int] | None:
 
 def _two_most(times: Sequence[int]) -> tuple[int, int] | None:
     """The two columns that are divided most often, in their order."""
-    ordered = [index for index, number in enumerate(times) if number > 0]
-    first, second = [*sorted(ordered, key=lambda index: -int(times[index]))[:2], -1, -1][:2]
-    return None if second < 0 else (min(first, second), max(first, second))
+    divided = sorted((index for index, number in enumerate(times) if number > 0), key=lambda index: -times[index])
+    if len(divided) < 2:
+        return None
+    first, second = sorted(divided[:2])
+    return first, second
 
 
 def _held(
@@ -385,16 +387,14 @@ def _held(
 
 def _with_all_below(recoding: Recoding, own: NDArray[np.int64]) -> NDArray[np.int64]:
     """What each node has, together with all nodes below it. (node,)"""
-    found, parent = own.copy(), recoding.parents
+    sums, parent = own.copy(), recoding.parents
     for depth in reversed(depths(parent)[1:]):
-        np.add.at(found, parent[depth], found[depth])
-    return found
+        np.add.at(sums, parent[depth], sums[depth])
+    return sums
 
 
 def _rectangles(seen: _Slice) -> tuple[NDArray[np.int64], list[int | None]]:
-    """The boxes of a slice, and the persons of each; the node with most persons is divided next, until there are too
-    many.
-    """
+    """The boxes of a slice and the persons of each; the node with most persons is divided next, up to `MOST` boxes."""
     tree = seen.recoding.tree
     root = seen.descend(0)
     waiting = [(-int(seen.persons[root]), root)]

@@ -58,15 +58,13 @@ class Spread:
     def shares(
         self, nodes: NDArray[Any], rectangles: NDArray[np.uint8], *, number: int | None = None
     ) -> NDArray[np.float64]:
-        """The share of each region that lies in each rectangle; of a column that is a `number`, the sum of its values
-        in that share. (node, rectangle)
-        """
-        found = np.ones((len(nodes), len(rectangles)))
+        """(node, rectangle) The share of each region in each rectangle; of a column `number`, its sum in that share."""
+        shares = np.ones((len(nodes), len(rectangles)))
         for index, mask in enumerate(self._masks(rectangles)):
             if mask.all() and index != number:
                 continue
-            found *= self._share(nodes, index, mask, by_value=index == number)
-        return found
+            shares *= self._share(nodes, index, mask, by_value=index == number)
+        return shares
 
     def known_shares(self, nodes: NDArray[Any], rectangles: NDArray[np.uint8], number: int) -> NDArray[np.float64]:
         """As `shares`, of rows whose value of a column is not missing. (node, rectangle)"""
@@ -111,15 +109,15 @@ def uniform_spread(
     Ordered columns reach as far as the ends say. Without: as the recoding declares or, beyond its outermost cuts, as
     far as the interval beside them is long, which is all that a recipient can know.
     """
-    columns, found = [], []
+    columns, atom_domains = [], []
     for column, domain in zip(recoding.columns, domains, strict=True):
         if isinstance(column, OrderedCells) and isinstance(domain, OrderedDomain):
             atoms, domain = _ordered(column, domain, predicates, (ends or {}).get(column.name))
         else:
             atoms = _named(column, domain)
         columns.append(atoms)
-        found.append(domain)
-    return Spread(tuple(columns), tuple(found), recoding.boxes)
+        atom_domains.append(domain)
+    return Spread(tuple(columns), tuple(atom_domains), recoding.boxes)
 
 
 def _named(column: RecodedColumn, domain: Domain) -> _Atoms:
@@ -142,7 +140,7 @@ def _ordered(
     if not low < high:
         high = low + 1
     whole = _reaching(domain, low, high)
-    boundaries = [place for one in predicates for place in cut_places_of(one, whole).tolist()]
+    boundaries = [place for predicate in predicates for place in cut_places_of(predicate, whole).tolist()]
     points = np.unique(np.array([low, high, *cuts.tolist(), *boundaries], dtype=np.float64))
     points = points[(points >= low) & (points <= high)]
     starts, sizes = points[:-1], np.diff(points)
@@ -182,7 +180,7 @@ def _stated(
     if not len(known):
         largest = np.finfo(np.float64).max / 4 if domain.values.dtype.kind == "f" else 2**53
         everything = _reaching(domain, -largest, largest)
-        places = [place for one in predicates for place in cut_places_of(one, everything).tolist()]
+        places = [place for predicate in predicates for place in cut_places_of(predicate, everything).tolist()]
         known = np.unique(np.array(places, dtype=np.float64))
     if not len(known):
         return 0.0, 1.0
@@ -250,8 +248,8 @@ class Estimator:
     def known(self, column: str | None) -> NDArray[np.float64]:
         """(row,) What each raw row counts: nothing where its value is missing."""
         counts = self.table.counts
-        found = np.ones(len(self.table.frame)) if counts is None else counts.astype(np.float64)
-        return found if column is None else found * self.table.frame[column].is_not_null().to_numpy()
+        masses = np.ones(len(self.table.frame)) if counts is None else counts.astype(np.float64)
+        return masses if column is None else masses * self.table.frame[column].is_not_null().to_numpy()
 
     def values(self, column: str | None) -> NDArray[np.float64] | None:
         """(row,) The numbers of a column, 0 where they are missing; None if it holds none."""
@@ -290,6 +288,7 @@ class Estimator:
 
     def _of_groups(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """(group,) The sum of numbers of raw rows."""
-        found: Any = np.bincount(self.group_of, weights=numbers[self.released], minlength=len(self.node))
-        sums: NDArray[np.float64] = found
+        sums: NDArray[np.float64] = np.bincount(
+            self.group_of, weights=numbers[self.released], minlength=len(self.node)
+        ).astype(np.float64, copy=False)
         return sums

@@ -26,7 +26,7 @@ class GroupFigures:
     withheld: int
 
     squares: int
-    """Of the sizes of groups, summed."""
+    """The squares of the sizes of groups, summed."""
 
     @property
     def average(self) -> float:
@@ -47,21 +47,19 @@ class GroupFigures:
 
 
 def sizes_of(groups: NDArray[np.integer[Any]], counts: NDArray[Any] | None = None) -> NDArray[np.int64]:
-    """The sizes of the groups of rows that are released (0 and up), or of the persons that rows stand for."""
+    """The sizes of the groups of released rows (0 and up): in rows, or in the persons that rows stand for."""
     released = np.flatnonzero(groups >= 0)
     _, which = np.unique(groups[released], return_inverse=True)
     if counts is None:
         return np.bincount(which).astype(np.int64)
     # Whole numbers, since sums of squares are exact in these only.
-    found = np.zeros(int(which.max(initial=-1)) + 1, np.int64)
-    np.add.at(found, which, counts[released].astype(np.int64))
-    return found
+    sizes = np.zeros(int(which.max(initial=-1)) + 1, np.int64)
+    np.add.at(sizes, which, counts[released].astype(np.int64))
+    return sizes
 
 
 def group_figures(sizes: NDArray[np.integer[Any]], *, k: int, withheld: int = 0) -> GroupFigures:
-    """Figures of groups of so many persons each (group,); a withheld person counts as if nobody could be told from
-    anybody.
-    """
+    """Figures of groups of so many persons each (group,); a withheld person cannot be told from anybody."""
     whole = [int(size) for size in sizes]
     return GroupFigures(sum(whole), len(whole), k, withheld, sum(size * size for size in whole))
 
@@ -70,8 +68,8 @@ MOST = 14
 
 
 def group_bins(sizes: NDArray[np.int64]) -> list[dict[str, int]]:
-    """Groups and persons by size, in bins from `low` to `high` persons, both included; bins without groups are left
-    out. sizes: (group,) of released groups, so that no bin tells of fewer persons than share a group.
+    """Groups and persons by size, in bins from `low` to `high` persons, both included, without empty bins. sizes:
+    (group,) of released groups, so that no bin tells of fewer persons than share a group.
     """
     if not len(sizes):
         return []
@@ -81,12 +79,11 @@ def group_bins(sizes: NDArray[np.int64]) -> list[dict[str, int]]:
     groups = np.bincount(place, minlength=len(starts))
     persons = np.bincount(place, weights=sizes, minlength=len(starts))
     ends = [*(start - 1 for start in starts[1:]), int(sizes.max())]
-    found: list[dict[str, Any]] = [
+    return [
         {"low": low, "high": high, "groups": int(number), "persons": int(total)}
         for low, high, number, total in zip(starts, ends, groups, persons, strict=True)
         if number
     ]
-    return found
 
 
 def _starts(smallest: int, largest: int) -> list[int]:
@@ -123,8 +120,9 @@ def class_entropy(
     counts: NDArray[Any] | None = None,
     withheld: int = 0,
 ) -> ClassEntropy:
-    """How mixed the classes (row,), 0 and up, of a target are in groups (row,), -1 for a row that is withheld; missing
-    is a class like any other. Rows stand for counts of persons (row,); more may be withheld that are not among them.
+    """How mixed the classes of a target are in groups; missing is a class like any other. groups: (row,) -1 for a row
+    that is withheld; classes: (row,) 0 and up; counts: (row,) the persons a row stands for; withheld: further persons,
+    who are not among the rows.
     """
     masses = np.ones(len(groups)) if counts is None else counts.astype(np.float64)
     released = groups >= 0
@@ -150,8 +148,8 @@ def class_entropy(
 
 def _n_log_n(numbers: NDArray[Any]) -> NDArray[np.float64]:
     """n log2 n of numbers, 0 for 0."""
-    found: NDArray[np.float64] = numbers * np.log2(np.where(numbers > 0, numbers, 1.0))
-    return found
+    products: NDArray[np.float64] = numbers * np.log2(np.where(numbers > 0, numbers, 1.0))
+    return products
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,23 +167,21 @@ class InitialRisk:
 def initial_risk(
     frame: pl.DataFrame, names: Sequence[str], *, k: int, entity: str | None, count: str | None
 ) -> InitialRisk:
-    """Count the persons of every raw combination, those above all who share theirs with fewer than k. Who has rows of
-    several combinations, by the entity column, is alone if one of them is nobody else's; by the count column a row
-    stands for several.
+    """Count the persons of every raw combination, and those who share theirs with fewer than k. With an entity column a
+    person may have several combinations, and is alone if one of them is nobody else's; with a count column a row stands
+    for several persons.
     """
     # Equal rows have equal hashes; that two others of millions have is far less likely than a fault of the machine.
     hashes = frame.select(names).hash_rows(seed=0)
     if entity is None and count is None:
         ordered = hashes.sort().to_numpy()
         starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-        sizes = np.diff(np.append(starts, len(ordered)))
-    else:
-        rows = pl.DataFrame({"combination": hashes, "persons": frame[entity or count or ""]})
-        if entity is not None:
-            return _risk_of_entities(rows, k)
-        what = pl.col("persons").cast(pl.Int64).sum()
-        sizes = rows.group_by("combination").agg(what)["persons"].to_numpy().astype(np.int64)
-    return _risk([sizes], k)
+        return _risk([np.diff(np.append(starts, len(ordered)))], k)
+    rows = pl.DataFrame({"combination": hashes, "persons": frame[entity or count or ""]})
+    if entity is not None:
+        return _risk_of_entities(rows, k)
+    sizes = rows.group_by("combination").agg(pl.col("persons").cast(pl.Int64).sum())["persons"]
+    return _risk([sizes.to_numpy().astype(np.int64)], k)
 
 
 def _risk_of_entities(rows: pl.DataFrame, k: int) -> InitialRisk:
@@ -249,7 +245,7 @@ def initial_content(risk: InitialRisk, rule: Disclosure) -> dict[str, Any]:
     then, from which the number of combinations follows. Where persons have several rows, it would tell more of them
     than multiples of k do.
     """
-    told = rule.may_tell(risk.alone, risk.persons) and rule.may_tell(risk.below_k, risk.persons)
+    tellable = rule.may_disclose(risk.alone, risk.persons) and rule.may_disclose(risk.below_k, risk.persons)
     apart = not rule.below_threshold(risk.below_k - risk.alone)
     exact = rule.rows_are_persons or not rule.min_persons
     hidden = {"persons": "not told", "share": "not told"}
@@ -257,5 +253,5 @@ def initial_content(risk: InitialRisk, rule: Disclosure) -> dict[str, Any]:
         "smallest": rule.number(risk.smallest),
         "alone": rule.share(risk.alone, risk.persons) if apart else hidden,
         "below_k": rule.share(risk.below_k, risk.persons),
-        "average": risk.risks / risk.persons if told and apart and exact and risk.persons else None,
+        "average": risk.risks / risk.persons if tellable and apart and exact and risk.persons else None,
     }

@@ -33,9 +33,7 @@ from anonfit.tables.schema import Role, Schema
 from anonfit.workload.targets import Workload
 
 LEAN = 100
-"""A region's classes are counted together with so many rows of the region it was cut from: small regions say little by
-themselves.
-"""
+"""A region's classes are counted together with so many rows of the region it was cut from: small ones say little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +86,11 @@ def leaned(sums: NDArray[np.float64], sizes: NDArray[np.float64], parent: NDArra
 
 def depths(parent: NDArray[np.int64]) -> list[slice]:
     """The nodes of each depth: in breadth-first order a node's parent never stands after that of a later node."""
-    found = [slice(0, 1)]
-    while found[-1].stop < len(parent):
-        stop = int(np.searchsorted(parent, found[-1].stop))
-        found.append(slice(found[-1].stop, stop))
-    return found
+    levels = [slice(0, 1)]
+    while levels[-1].stop < len(parent):
+        stop = int(np.searchsorted(parent, levels[-1].stop))
+        levels.append(slice(levels[-1].stop, stop))
+    return levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +168,9 @@ class Judged:
     def persons(self, rows: NDArray[np.bool_] | None = None) -> int:
         """The persons of some rows; None: of all."""
         if self.owners is None:
-            held = self.right if self.right is not None else self.errors
-            assert held is not None
-            return len(held) if rows is None else int(rows.sum())
+            judged = self.right if self.right is not None else self.errors
+            assert judged is not None
+            return len(judged) if rows is None else int(rows.sum())
         return len(np.unique(self.owners if rows is None else self.owners[rows]))
 
 
@@ -207,33 +205,25 @@ class Holdout:
         except AnonfitError:  # too few rows for the demands, or none with a value of a target
             return None
 
-    def answers(self, made: Anonymized, k: int | None = None) -> SelectionAnswers | None:
+    def answers(self, regions: Anonymized, k: int | None = None) -> SelectionAnswers | None:
         """How the selections are answered from regions."""
         setting = self.setting
-        if made.answers is not None or not setting.workload.selections:
-            return made.answers
+        if regions.answers is not None or not setting.workload.selections:
+            return regions.answers
         return answer_selections(
-            setting.workload.selections,
-            setting.schema,
-            self.known,
-            made,
-            k=k or setting.demands.k,
+            setting.workload.selections, setting.schema, self.known, regions, k=k or setting.demands.k
         )
 
-    def judge(self, made: Anonymized | None) -> tuple[Judged, ...]:
+    def judge(self, regions: Anonymized | None) -> tuple[Judged, ...]:
         """What regions tell of the others' targets; without regions, what the known rows tell as a whole."""
         if not self.targets:
             return ()
-        count = len(self.known)
-        if made is None:
-            parent, nodes = np.array([-1]), np.zeros(count, np.int64)
-            reached = np.zeros(len(self.others), np.int64)
-        else:
-            nodes = np.zeros(count, np.int64)
-            nodes[made.numbers] = made.nodes
-            cells = made.recoding.cells(self.others, unseen=Unseen.ANCESTOR)
-            reached = made.recoding.nodes(cells).astype(np.int64)
-            parent = made.recoding.parents
+        parent, nodes = np.array([-1]), np.zeros(len(self.known), np.int64)
+        reached = np.zeros(len(self.others), np.int64)
+        if regions is not None:
+            parent = regions.recoding.parents
+            nodes[regions.numbers] = regions.nodes
+            reached = _nodes(regions.recoding, self.others).astype(np.int64)
         owners = self.setting.persons(self.others).entities
         return tuple(_judged(target, parent, nodes, reached, owners) for target in self.targets)
 
@@ -264,9 +254,7 @@ def _judged(
 
 
 def draw_holdout(setting: HoldoutRequest) -> Holdout | None:
-    """Draw the rows: two thirds to make regions of and a third to judge by; a person's rows stay together. None where
-    there are too few.
-    """
+    """Two thirds of the rows to make regions of, a third to judge by, a person's rows together; None if too few."""
     workload, frame = setting.workload, setting.frame
     fits_models = workload.denoise or any(target.model is not None for target in workload.targets)
     order, owners = _drawn(setting, MODEL_ROWS if fits_models else ROWS)
@@ -277,7 +265,7 @@ def draw_holdout(setting: HoldoutRequest) -> Holdout | None:
     if len(order) < FEWEST or cut == len(order):
         return None
     chosen = frame[order]
-    targets = tuple(one for one in coded_targets(workload, setting.schema, chosen) if not one.is_generalized)
+    targets = tuple(target for target in coded_targets(workload, setting.schema, chosen) if not target.is_generalized)
     return Holdout(setting, chosen[:cut], chosen[cut:], targets)
 
 

@@ -69,9 +69,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """What came of guessing, summed over `persons`: right guesses of classes (a tie is broken by chance), or how far
-    guesses of numbers were off.
-    """
+    """Guesses of `persons`, summed: right ones of classes (ties by chance), or how far those of numbers were off."""
 
     column: str
     persons: int
@@ -92,29 +90,26 @@ def guess(
     is_released: NDArray[np.bool_],
     entities: NDArray[Any] | None,
 ) -> Guesses:
-    """Guess a column of persons whose groups are the `place`th of the records' nodes; -1 for nowhere: there the table
-    is all there is.
-    """
+    """Guess a column of persons in the `place`th of the records' nodes; of those in none (-1), from the table."""
     _, group = records.places()
     whole = np.zeros(len(group), np.int64)
     known = ~np.isnan(secret.true) if secret.are_numbers else np.ones(len(place), np.bool_)
-    tell = _errors if secret.are_numbers else _hits
+    judge = _errors if secret.are_numbers else _hits
     own = _own_values(secret, group, records.entities, entities, is_released)
     groups, table = (_Summary.of(secret, numbers, records) for numbers in (group, whole))
-    found = np.zeros(4)
+    sums = np.zeros(4)
     for person in np.flatnonzero(known).tolist():
         true, at = secret.true[person], int(place[person])
-        of_table, of_other_rows = tell(table, 0, true, ()), tell(table, 0, true, own(person, None))
-        here = tell(groups, at, true, ()) if at >= 0 else None
-        others = tell(groups, at, true, own(person, at)) if at >= 0 else None
+        of_table, of_other_rows = judge(table, 0, true, ()), judge(table, 0, true, own(person, None))
+        here = judge(groups, at, true, ()) if at >= 0 else None
+        others = judge(groups, at, true, own(person, at)) if at >= 0 else None
         # Where nobody is left in the group, the table is all there is.
-        told = (_first(here, of_table), _first(others, of_other_rows), _first(of_table), _first(of_other_rows))
-        found += np.array(told)
-    return Guesses(secret.column, int(known.sum()), secret.are_numbers, *found.tolist())
+        sums += [_first(here, of_table), _first(others, of_other_rows), _first(of_table), _first(of_other_rows)]
+    return Guesses(secret.column, int(known.sum()), secret.are_numbers, *sums.tolist())
 
 
-def _first(*found: float | None) -> float:
-    return next((one for one in found if one is not None), 0.0)
+def _first(*figures: float | None) -> float:
+    return next((figure for figure in figures if figure is not None), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +141,10 @@ class _Summary:
         return cls(pairs % width, held, np.searchsorted(pairs // width, np.arange(size + 1)))
 
 
-def _hits(found: _Summary, group: int, true: Any, own: Iterable[Any]) -> float | None:
+def _hits(summary: _Summary, group: int, true: Any, own: Iterable[Any]) -> float | None:
     """The chance that the commonest class of a group is the true one, without a person's own; None without others."""
-    run = slice(found.starts[group], found.starts[group + 1])
-    codes, held = found.codes[run], found.held[run].copy()
+    run = slice(summary.starts[group], summary.starts[group + 1])
+    codes, held = summary.codes[run], summary.held[run].copy()
     for code in own:
         held[codes == code] -= 1
     most = held.max(initial=0.0)
@@ -159,10 +154,10 @@ def _hits(found: _Summary, group: int, true: Any, own: Iterable[Any]) -> float |
     return 1 / len(best) if true in best else 0.0
 
 
-def _errors(found: _Summary, group: int, true: Any, own: Iterable[Any]) -> float | None:
+def _errors(summary: _Summary, group: int, true: Any, own: Iterable[Any]) -> float | None:
     """How far the mean of a group, without a person's own numbers, is from the true one; None without others."""
     mine = [value for value in own if not np.isnan(value)]
-    total, number = float(found.codes[group]) - sum(mine), float(found.held[group]) - len(mine)
+    total, number = float(summary.codes[group]) - sum(mine), float(summary.held[group]) - len(mine)
     return abs(total / number - float(true)) if number > 0 else None
 
 
@@ -199,9 +194,7 @@ SMALLEST = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class LearnedClasses:
-    """Of how many persons the model is sure, for how many of these it is right, and how many the groups alone, without
-    a model, make as sure of.
-    """
+    """Of how many persons the model is sure, of these is right, and of how many the groups alone make one as sure."""
 
     persons: int
     sure: int
@@ -216,8 +209,8 @@ def learn(
     place: NDArray[np.int64],
     cells: Sequence[NDArray[Any]],
 ) -> LearnedClasses:
-    """Learn classes from a release and ask for those of persons. Each person is in a group (person,), its place among
-    the records' nodes, -1 for none; cells are the persons' exact quasi-identifiers, column by column.
+    """Learn classes from a release and guess those of persons. place: (person,) the place of the person's group among
+    the records' nodes, -1 for none; cells: the persons' exact quasi-identifiers, column by column.
     """
     used, group = records.places()
     held = _held(secret, records, group, len(used))
@@ -229,11 +222,11 @@ def learn(
     for column, part in enumerate(recoding.columns):
         parts, mine = recoding.boxes.parts(used[at], column), cells[column][asked].astype(np.int64)
         whole = _shares(recoding, used[some], column, held[some].sum(axis=1))
-        for one, persons in enumerate(held[some].T):
+        for code, persons in enumerate(held[some].T):
             # Of a class of few persons little can be learned: one person more has what all have.
             shares = (_shares(recoding, used[some], column, persons) * persons.sum() + whole) / (persons.sum() + 1)
             inside = _sums(parts, shares, part.size)[parts.of_node]
-            scores[:, one] += np.log(np.maximum(shares[mine], SMALLEST) / np.maximum(inside, SMALLEST))
+            scores[:, code] += np.log(np.maximum(shares[mine], SMALLEST) / np.maximum(inside, SMALLEST))
     # To be sure of a rare class means of one of many: of nothing.
     named = min(held.shape[1], MOST_CLASSES)
     likely = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -251,9 +244,9 @@ def _places(secret: Secret) -> NDArray[np.int64]:
     """The place of each class: the commonest have one each, all others the last one. (class,)"""
     codes = np.concatenate([secret.released, secret.true]).astype(np.int64)
     times = np.bincount(secret.released.astype(np.int64), minlength=int(codes.max(initial=0)) + 1)
-    found = np.empty(len(times), np.int64)
-    found[np.argsort(-times, kind="stable")] = np.arange(len(times))
-    return np.minimum(found, MOST_CLASSES)
+    ranks = np.empty(len(times), np.int64)
+    ranks[np.argsort(-times, kind="stable")] = np.arange(len(times))
+    return np.minimum(ranks, MOST_CLASSES)
 
 
 def _held(secret: Secret, records: ReleasedRecords, group: NDArray[np.int64], groups: int) -> NDArray[np.float64]:
@@ -261,12 +254,11 @@ def _held(secret: Secret, records: ReleasedRecords, group: NDArray[np.int64], gr
     places = _places(secret)
     width = int(places.max(initial=0)) + 1
     keys = group * width + places[secret.released.astype(np.int64)]
-    masses = records.counts
     if records.entities is not None:  # who has a value in several rows of a group counts once for it
         _, once = np.unique(np.stack([keys, records.entities.astype(np.int64)]), axis=1, return_index=True)
         keys = keys[once]
-    found: NDArray[np.float64] = np.bincount(keys, weights=masses, minlength=groups * width).astype(np.float64)
-    return found.reshape(groups, width)
+    counts: NDArray[np.float64] = np.bincount(keys, weights=records.counts, minlength=groups * width).astype(np.float64)
+    return counts.reshape(groups, width)
 
 
 def _shares(recoding: Recoding, used: NDArray[Any], column: int, persons: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -281,9 +273,9 @@ def _shares(recoding: Recoding, used: NDArray[Any], column: int, persons: NDArra
 def _sums(parts: Parts, shares: NDArray[np.float64], size: int) -> NDArray[np.float64]:
     """The share of all cells of each part. (part,)"""
     before = np.append(0.0, np.cumsum(shares))
-    found: NDArray[np.float64] = before[parts.last + 1] - before[parts.first]
+    sums: NDArray[np.float64] = before[parts.last + 1] - before[parts.first]
     by_set = np.flatnonzero(parts.set_of >= 0)
     for block in blocks_of(len(by_set), size):
         rows = by_set[block]
-        found[rows] = unpacked(parts.sets[parts.set_of[rows]], size) @ shares
-    return found
+        sums[rows] = unpacked(parts.sets[parts.set_of[rows]], size) @ shares
+    return sums

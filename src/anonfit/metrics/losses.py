@@ -78,18 +78,18 @@ def _stated(column: OrderedCells) -> Extent | None:
 
 def stated_extents(recoding: Recoding) -> Extents:
     """What a recoding says of its ordered columns: all that a public figure may use."""
-    found = {column.name: _stated(column) for column in recoding.columns if isinstance(column, OrderedCells)}
-    return {name: extent for name, extent in found.items() if extent is not None}
+    extents = {column.name: _stated(column) for column in recoding.columns if isinstance(column, OrderedCells)}
+    return {name: extent for name, extent in extents.items() if extent is not None}
 
 
 def common_extents(recodings: Sequence[Recoding]) -> Extents:
-    """From the lowest to the highest end that one of several recodings says, so that all are measured alike."""
-    found: Extents = {}
+    """From the lowest to the highest end that any of the recodings says, so that all are measured alike."""
+    extents: Extents = {}
     for recoding in recodings:
         for name, extent in stated_extents(recoding).items():
-            other = found.get(name, extent)
-            found[name] = Extent(min(extent.low, other.low), max(extent.high, other.high))
-    return found
+            other = extents.get(name, extent)
+            extents[name] = Extent(min(extent.low, other.low), max(extent.high, other.high))
+    return extents
 
 
 def unnamed_values(recodings: Sequence[Recoding]) -> list[dict[str, int]]:
@@ -103,8 +103,8 @@ def unnamed_values(recodings: Sequence[Recoding]) -> list[dict[str, int]]:
         for column in recoding.columns:
             if isinstance(column, NominalCells):
                 columns.setdefault(column.name, []).append(column)
-    named = {name: {leaf for one in found for leaf in _named(one)} for name, found in columns.items()}
-    rest = {name: int(all(one.other is not None for one in found)) for name, found in columns.items()}
+    named = {name: {leaf for column in same for leaf in _named(column)} for name, same in columns.items()}
+    rest = {name: int(all(column.other is not None for column in same)) for name, same in columns.items()}
     return [
         {
             column.name: max(len(named[column.name] - _named(column)) + rest[column.name], 1)
@@ -121,28 +121,28 @@ def _named(column: NominalCells) -> set[str]:
 
 def observed_extents(recoding: Recoding, frame: pl.DataFrame) -> Extents:
     """From the smallest to the largest value of raw rows, or as declared. Not for public figures."""
-    found: Extents = {}
+    extents: Extents = {}
     for column in recoding.columns:
         if not isinstance(column, OrderedCells):
             continue
         stated = _stated(column)
         if column.domain and stated is not None:
-            found[column.name] = stated
+            extents[column.name] = stated
             continue
         values = numbers_on_line(recoding.typed(frame, column.name).drop_nulls())
         if len(values):
-            found[column.name] = Extent(float(values.min()), float(values.max()))
-    return found
+            extents[column.name] = Extent(float(values.min()), float(values.max()))
+    return extents
 
 
 def numbers_on_line(values: pl.Series) -> NDArray[np.float64]:
     """Values of an ordered column as numbers, dates and times in days since 1970; NaN where one is missing."""
-    found: Any = values
+    on_line: Any = values
     if values.dtype == pl.Date:
-        found = values.to_physical()
+        on_line = values.to_physical()
     elif values.dtype == pl.Datetime:
-        found = values.dt.epoch("us") / MICROSECONDS_A_DAY
-    numbers: NDArray[np.float64] = found.cast(pl.Float64).to_numpy()
+        on_line = values.dt.epoch("us") / MICROSECONDS_A_DAY
+    numbers: NDArray[np.float64] = on_line.cast(pl.Float64).to_numpy()
     return numbers
 
 
@@ -184,11 +184,10 @@ def losses(
     counts: NDArray[Any] | None = None,
     withheld: int = 0,
 ) -> Losses:
-    """How much rows in these nodes (row,), -1 for one that is withheld, lost of each quasi-identifier.
-
-    Ordered columns are measured by their extents; what the recoding says if not given, which is public. unnamed: how
-    many values are in a nominal column's leaf of values that are not named; one if not given. Rows stand for counts of
-    persons (row,); more may be withheld that are not among them.
+    """How much rows lost of each quasi-identifier. nodes: (row,) -1 for a row that is withheld; extents: the ends of
+    ordered columns, if not given those that the recoding says, which are public; unnamed: how many values are in a
+    nominal column's leaf of unnamed values, if not given one; counts: (row,) the persons a row stands for; withheld:
+    further persons, who are not among the rows.
     """
     extents = stated_extents(recoding) if extents is None else extents
     used, which = np.unique(nodes, return_inverse=True)
@@ -211,7 +210,8 @@ def _losses(column: RecodedColumn, parts: Parts, extent: Extent | None, unnamed:
     """NCP and LM of parts of a column. (part,)"""
     if isinstance(column, NominalCells):
         more = unnamed - 1 if column.other is not None else 0
-        return _of_names(_cells_of(parts) + more * _holds(parts, column.other_cell), column.size + more)
+        held, size = _cells_of(parts) + more * _holds(parts, column.other_cell), column.size + more
+        return np.where(held > 1, held / size, 0.0), (held - 1) / max(size - 1, 1)
     assert isinstance(column, OrderedCells | OrdinalCells)
     shift = int(column.has_missing)
     first, last = np.maximum(parts.first - shift, 0), parts.last - shift
@@ -233,16 +233,12 @@ def _cells_of(parts: Parts) -> NDArray[np.int64]:
 
 def _holds(parts: Parts, cell: int) -> NDArray[np.int64]:
     """1 for the parts that hold a cell, else 0."""
-    found = (parts.first <= cell) & (cell <= parts.last)
+    holds = (parts.first <= cell) & (cell <= parts.last)
     by_set = parts.set_of >= 0
     if by_set.any():
         bytes_of = parts.sets[parts.set_of[by_set]]
-        found[by_set] = bytes_of[:, max(cell, 0) // 8] >> (7 - max(cell, 0) % 8) & 1
-    return found.astype(np.int64)
-
-
-def _of_names(held: NDArray[np.int64], size: int) -> tuple[Numbers, Numbers]:
-    return np.where(held > 1, held / size, 0.0), (held - 1) / max(size - 1, 1)
+        holds[by_set] = bytes_of[:, max(cell, 0) // 8] >> (7 - max(cell, 0) % 8) & 1
+    return holds.astype(np.int64)
 
 
 def _widths(column: OrderedCells, first: NDArray[np.int64], last: NDArray[np.int64], extent: Extent | None) -> Numbers:
@@ -254,8 +250,8 @@ def _widths(column: OrderedCells, first: NDArray[np.int64], last: NDArray[np.int
         return np.where((first == 0) & (last == len(cuts)), 1.0, 0.0)
     edges = np.clip(np.concatenate([[extent.low], cuts, [extent.high]]), extent.low, extent.high)
     shares = (edges - extent.low) / (extent.high - extent.low)
-    found: Numbers = shares[last + 1] - shares[first]
-    return found
+    widths: Numbers = shares[last + 1] - shares[first]
+    return widths
 
 
 TIE = 1e-9
@@ -305,36 +301,36 @@ def weighted_discernibility(
     counts: NDArray[Any] | None = None,
     withheld: int = 0,
 ) -> Discernibility:
-    """The discernibility of rows in these nodes (row,), -1 for one that is withheld, by each quasi-identifier alone. A
-    column matters by its weight, 1 if it is not named; weights are scaled to add up to 1. Rows stand for counts of
-    persons (row,); more may be withheld that are not among them.
+    """The discernibility of rows by each quasi-identifier alone. A column matters by its weight, 1 if it is not named;
+    weights are scaled to add up to 1. nodes: (row,) -1 for a row that is withheld; counts: (row,) the persons a row
+    stands for; withheld: further persons, who are not among the rows.
     """
     used, which = np.unique(nodes, return_inverse=True)
     persons = np.zeros(len(used), np.int64)
     np.add.at(persons, which, 1 if counts is None else counts.astype(np.int64))
     is_released = used >= 0
     lost = withheld + int(persons[~is_released].sum())
-    found = {}
+    squares = {}
     for index, column in enumerate(recoding.columns):
         parts = recoding.boxes.parts(used[is_released], index)
         sizes = np.zeros(int(parts.of_node.max(initial=-1)) + 1, np.int64)
         np.add.at(sizes, parts.of_node, persons[is_released])
-        found[column.name] = column_discernibility(sizes, lost)
-    return Discernibility(found, _normalized(weights or {}, list(found)), int(persons.sum()) + withheld)
+        squares[column.name] = column_discernibility(sizes, lost)
+    return Discernibility(squares, _normalized(weights or {}, list(squares)), int(persons.sum()) + withheld)
 
 
 def _normalized(weights: Mapping[str, float], names: Sequence[str]) -> dict[str, float]:
     """Weights that add up to 1; all alike where nothing matters."""
-    found = {name: float(weights.get(name, 1.0)) for name in names}
-    total = sum(found.values())
-    return {name: weight / total if total > 0 else 1 / len(names) for name, weight in found.items()}
+    stated = {name: float(weights.get(name, 1.0)) for name in names}
+    total = sum(stated.values())
+    return {name: weight / total if total > 0 else 1 / len(names) for name, weight in stated.items()}
 
 
 def disagreements(
     first: tuple[Losses, Discernibility], second: tuple[Losses, Discernibility]
 ) -> tuple[Disagreement, ...]:
     """The columns of which NCP and WDM disagree which of two releases of the same persons tells more."""
-    found = []
+    disagreeing = []
     others = {column.name: column.ncp for column in second[0].columns}
     for column in first[0].columns:
         name = column.name
@@ -342,5 +338,5 @@ def disagreements(
         less_lost, less_together = others[name] - column.ncp, together[1] - together[0]
         if min(abs(less_lost), abs(less_together)) > TIE and (less_lost > 0) != (less_together > 0):
             better = "ncp" if less_lost > 0 else "wdm"
-            found.append(Disagreement(name, better, (column.ncp, others[name]), together))
-    return tuple(found)
+            disagreeing.append(Disagreement(name, better, (column.ncp, others[name]), together))
+    return tuple(disagreeing)

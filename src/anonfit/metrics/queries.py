@@ -83,9 +83,9 @@ def query_table(
     k: int,
     domains: Sequence[Domain] | None = None,
 ) -> QueryTable:
-    """The raw rows that a recoding was made of, as queries are run over them, each in a node (row,), -1 if it is
-    withheld. Names that fewer than k persons have are one. The domains of quasi-identifiers are given where these rows
-    are only some of those that the recoding was made of.
+    """The raw rows that a recoding was made of, ready for queries; names that fewer than k persons have are one. nodes:
+    (row,) -1 for a row that is withheld; domains: of the quasi-identifiers, given where these are only some of the rows
+    that the recoding was made of.
     """
     domains = domains_of(columns, frame, persons, k) if domains is None else domains
     whole = None if persons.counts is None else persons.counts.astype(np.int64)
@@ -94,15 +94,15 @@ def query_table(
 
 @dataclass(frozen=True, slots=True)
 class QueryError:
-    """A count, sum or mean of a query: its column, None for rows, and how far its values, one for each group, are from
-    the true ones, together and as a share of these.
-    """
+    """A count, sum or mean of a query and how far its values, one for each group, are from the true ones together."""
 
     name: str
     column: str | None
+    """None: rows are counted."""
     groups: int
     difference: float
     of: float
+    """The sum of the true values."""
 
     @property
     def error(self) -> float | None:
@@ -124,7 +124,7 @@ class QueryAnswer:
 
     @property
     def imprecision(self) -> int:
-        """RawTable of the answer that are not meant."""
+        """Rows of the answer that are not meant."""
         return self.answered - self.kept
 
     @property
@@ -139,22 +139,20 @@ class QueryAnswer:
 
 
 def judge_queries(asks: Sequence[tuple[Ask, int]], table: QueryTable, *, ends: Ends | None = None) -> list[QueryAnswer]:
-    """Run queries, each with how often it was asked, over raw rows and over their regions; where ordered columns end is
-    as in `uniform_spread`.
-    """
+    """Run queries, each with how often it was asked, over raw rows and regions; `ends` as in `uniform_spread`."""
     rows = RawTable(table.frame)
     every = _answers([_predicate(ask) for ask, _ in asks], table, rows)
-    found: list[QueryAnswer] = []
+    answers: list[QueryAnswer] = []
     for chunk in _chunks(asks, table, rows):
-        estimator = Estimator(table, rows, [one for query in chunk for one in query.predicates], ends)
+        estimator = Estimator(table, rows, [predicate for query in chunk for predicate in query.predicates], ends)
         # Without groups, which are those of the raw rows: what is expected would tell which values occur.
         whole = Estimator(table, rows, [_predicate(query.ask) for query in chunk], ends)
         start = 0
         for query, expected in zip(chunk, whole.counts(slice(0, len(chunk))).tolist(), strict=True):
             place = slice(start, start + len(query.predicates))
             start = place.stop
-            at = len(found)
-            found.append(
+            at = len(answers)
+            answers.append(
                 QueryAnswer(
                     times=asks[at][1],
                     true=int(every.true[at]),
@@ -164,7 +162,7 @@ def judge_queries(asks: Sequence[tuple[Ask, int]], table: QueryTable, *, ends: E
                     measures=tuple(query.measures(estimator, place)),
                 )
             )
-    return found
+    return answers
 
 
 def _predicate(ask: Ask) -> Predicate:
@@ -187,17 +185,14 @@ class _Query:
     """A query divided by its groups: a predicate for each, and the group of each raw row that it means."""
 
     ask: Ask
-    table: QueryTable
     grouping: QueryGroups
     predicates: tuple[Predicate, ...]
     meant: NDArray[np.bool_]  # (row,)
 
     def measures(self, estimator: Estimator, place: slice) -> Iterator[QueryError]:
         """Its counts, sums and means against the true ones; a count of rows is always one of them."""
-        asked = dict.fromkeys((("count", None), *self.ask.aggregates))
-        for name, column in asked:
-            values = None if column is None else estimator.values(column)
-            if column is not None and values is None and name != "count":
+        for name, column in dict.fromkeys((("count", None), *self.ask.aggregates)):
+            if name != "count" and column is not None and estimator.values(column) is None:
                 continue  # nothing that could be added
             yield self._measure(name, column, estimator, place)
 
@@ -227,7 +222,7 @@ def _chunks(asks: Sequence[tuple[Ask, int]], table: QueryTable, rows: RawTable) 
         meant = rows.holds(_predicate(ask))
         parts = grouping.predicates or (And(()),)
         own = [] if ask.predicate is None else [ask.predicate]
-        chunk.append(_Query(ask, table, grouping, tuple(all_of([*own, part]) for part in parts), meant))
+        chunk.append(_Query(ask, grouping, tuple(all_of([*own, part]) for part in parts), meant))
         if sum(len(query.predicates) for query in chunk) >= TOGETHER:
             yield chunk
             chunk = []
@@ -236,7 +231,7 @@ def _chunks(asks: Sequence[tuple[Ask, int]], table: QueryTable, rows: RawTable) 
 
 
 MOST = 100
-"""Groups; a query with more is judged as a whole."""
+"""A query with more groups is judged as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,9 +276,7 @@ def grouping_of(names: Sequence[str], kinds: Mapping[str, ColumnKind], rows: Raw
 
 
 def _can_be_named(column: ColumnValues) -> bool:
-    """Whether there is a predicate for each value: not for numbers between which there are always others, and not for
-    names of a taxonomy, which may be intervals.
-    """
+    """Whether a predicate can name each value: not numbers without a next one, nor a taxonomy's names (intervals)."""
     kind, dtype = column.kind, column.distinct.dtype
     if len(column.distinct) > MOST:
         return False
@@ -319,16 +312,16 @@ def internal_queries(asks: Sequence[Ask], answers: Sequence[QueryAnswer], *, lef
             {
                 "where": None if ask.predicate is None else predicate_text(ask.predicate),
                 "groups": list(ask.groups),
-                "times": one.times,
-                "true": one.true,
-                "answered": one.answered,
-                "expected": round(one.expected, 1),
-                "imprecision": one.imprecision,
-                "precision": one.precision,
-                "recall": one.recall,
-                "errors": [_measure(measure) for measure in one.measures],
+                "times": answer.times,
+                "true": answer.true,
+                "answered": answer.answered,
+                "expected": round(answer.expected, 1),
+                "imprecision": answer.imprecision,
+                "precision": answer.precision,
+                "recall": answer.recall,
+                "errors": [_measure(measure) for measure in answer.measures],
             }
-            for ask, one in zip(asks, answers, strict=True)
+            for ask, answer in zip(asks, answers, strict=True)
         ],
     }
 
@@ -340,42 +333,42 @@ def _measure(measure: QueryError) -> dict[str, Any]:
 
 def query_figures(answers: Sequence[QueryAnswer]) -> dict[str, float | None]:
     """Means over queries, each as often as it was asked: rows that were not meant, and relative errors."""
-    times = sum(one.times for one in answers)
+    times = sum(answer.times for answer in answers)
     if not times:
         return {}
     return {
-        "imprecision": sum(one.times * one.imprecision for one in answers) / times,
-        "precision": sum(one.times * one.precision for one in answers) / times,
-        "recall": sum(one.times * one.recall for one in answers) / times,
+        "imprecision": sum(answer.times * answer.imprecision for answer in answers) / times,
+        "precision": sum(answer.times * answer.precision for answer in answers) / times,
+        "recall": sum(answer.times * answer.recall for answer in answers) / times,
         **{f"{name}_error": mean_error(answers, name) for name in ("count", "sum", "avg")},
     }
 
 
 def mean_error(answers: Sequence[QueryAnswer], name: str) -> float | None:
     """The mean relative error of counts, sums or means; None where there are none."""
-    found = [
-        (one.times, measure.error)
-        for one in answers
-        for measure in one.measures
+    errors = [
+        (answer.times, measure.error)
+        for answer in answers
+        for measure in answer.measures
         if measure.name == name and measure.error is not None
     ]
-    times = sum(count for count, _ in found)
-    return sum(count * error for count, error in found) / times if times else None
+    times = sum(count for count, _ in errors)
+    return sum(count * error for count, error in errors) / times if times else None
 
 
 def public_queries(answers: Sequence[QueryAnswer], rule: Disclosure, *, asked: int, total: int) -> dict[str, Any]:
-    """What everybody may know of how queries are answered: nothing where answers count rows of which a person may have
-    several. asked: how many different queries there are; total: all rows, or persons where rows stand for several.
+    """What everybody may know of how queries are answered: nothing where a person may have several of the rows that
+    answers count. asked: how many different queries there are; total: all rows, or the persons they stand for.
     """
     least = rule.min_persons
-    told = [one for one in answers if rule.rows_are_persons and _may_tell(one, total, least)]
-    content: dict[str, Any] = {"asked": asked, "told": len(told), "multiples_of": least}
-    if not told:
+    public = [answer for answer in answers if rule.rows_are_persons and _is_public(answer, total, least)]
+    content: dict[str, Any] = {"asked": asked, "told": len(public), "multiples_of": least}
+    if not public:
         return content | {"imprecision": None, "precision": None, "count_error": None}
-    rounded = [one.imprecision // least * least for one in told]
-    answered = sum(one.answered for one in told)
-    meant = [one.answered - vain for one, vain in zip(told, rounded, strict=True)]
-    away = sum(abs(one.expected - rows) for one, rows in zip(told, meant, strict=True))
+    rounded = [answer.imprecision // least * least for answer in public]
+    answered = sum(answer.answered for answer in public)
+    meant = [answer.answered - vain for answer, vain in zip(public, rounded, strict=True)]
+    away = sum(abs(answer.expected - rows) for answer, rows in zip(public, meant, strict=True))
     return content | {
         "imprecision": sum(rounded),
         "precision": round(1 - sum(rounded) / answered, 2) if answered else 1.0,
@@ -383,7 +376,7 @@ def public_queries(answers: Sequence[QueryAnswer], rule: Disclosure, *, asked: i
     }
 
 
-def _may_tell(one: QueryAnswer, total: int, least: int) -> bool:
-    rest = total - one.true
-    enough = one.true >= least and (rest == 0 or rest >= least) and one.kept == one.true
-    return enough and not 0 < one.imprecision < least
+def _is_public(answer: QueryAnswer, total: int, least: int) -> bool:
+    rest = total - answer.true
+    enough = answer.true >= least and (rest == 0 or rest >= least) and answer.kept == answer.true
+    return enough and not 0 < answer.imprecision < least

@@ -88,9 +88,9 @@ class RecodedTable:
 
     @property
     def _groups_of_rows(self) -> NDArray[np.integer[Any]]:
-        found = self.nodes if self.group_of is None else self.group_of
-        assert found is not None
-        return found
+        groups = self.nodes if self.group_of is None else self.group_of
+        assert groups is not None
+        return groups
 
     @property
     def _regions_of_rows(self) -> NDArray[np.integer[Any]]:
@@ -165,12 +165,12 @@ class Metric:
 
     def rounded(self, table: RecodedTable) -> Any:
         """Its value as a report has it."""
-        found = self.measure(table)
+        measured = self.measure(table)
         if self.digits is None:
-            return found
-        if isinstance(found, Mapping):
-            return {name: round(value, self.digits) for name, value in found.items()}
-        return round(found, self.digits)
+            return measured
+        if isinstance(measured, Mapping):
+            return {name: round(value, self.digits) for name, value in measured.items()}
+        return round(measured, self.digits)
 
 
 def metrics_of(use: Use, *needs: Need) -> list[Metric]:
@@ -183,8 +183,8 @@ def figures(table: RecodedTable, use: Use) -> Iterator[tuple[Metric, str, float]
     for metric in metrics_of(use):
         if not table.knows(metric.needs):
             continue
-        found = metric.measure(table)
-        for column, value in found.items() if isinstance(found, Mapping) else [("", found)]:
+        measured = metric.measure(table)
+        for column, value in measured.items() if isinstance(measured, Mapping) else [("", measured)]:
             if value is not None:
                 yield metric, column, value
 
@@ -195,16 +195,16 @@ def content(table: RecodedTable, use: Use, need: Need, *, key: str) -> dict[str,
     """
     if not table.knows(need):
         return None
-    found: dict[str, Any] = {}
+    of_release: dict[str, Any] = {}
     lines: dict[str, dict[str, Any]] = {}
     for metric in metrics_of(use, need):
         value = metric.rounded(table) if use == "report" else metric.measure(table)
         if metric.subject == "release":
-            found[metric.name] = value
+            of_release[metric.name] = value
             continue
-        for column, one in value.items():
-            lines.setdefault(column, {key: column})[metric.name] = one
-    return found | {"columns": list(lines.values())}
+        for column, figure in value.items():
+            lines.setdefault(column, {key: column})[metric.name] = figure
+    return of_release | {"columns": list(lines.values())}
 
 
 def _of_columns(read: Callable[[RecodedTable, str], Any]) -> Callable[[RecodedTable], dict[str, Any]]:

@@ -50,12 +50,12 @@ def items_of(
 ) -> list[Item]:
     """The items of released rows in these nodes (row,), also of some columns that are released as they are."""
     cells = recoding.cells(frame)
-    found: list[Item] = []
+    items: list[Item] = []
     for index, column in enumerate(recoding.columns):
-        found += _of_quasi_identifier(recoding, column, index, nodes, cells[index])
+        items += _of_quasi_identifier(recoding, column, index, nodes, cells[index])
     for name in columns:
-        found += _of_raw(name, frame[name])
-    return found
+        items += _of_raw(name, frame[name])
+    return items
 
 
 def _of_quasi_identifier(
@@ -64,8 +64,7 @@ def _of_quasi_identifier(
     parts = recoding.boxes.parts(nodes, index)
     held = unpacked(parts.bits(column.size), column.size).astype(np.bool_)  # (part, cell)
     for chosen in _sets(column, held, parts.of_node):
-        outside = ~chosen
-        lies_within: NDArray[np.bool_] = np.logical_not((held & outside).any(axis=1))
+        lies_within: NDArray[np.bool_] = np.logical_not((held & ~chosen).any(axis=1))
         text = f"{column.name} {column.label(np.flatnonzero(chosen).tolist())}"
         yield Item(column.name, text, lies_within[parts.of_node], chosen[cells])
 
@@ -129,9 +128,7 @@ ITEMS = 100
 
 @dataclass(frozen=True, slots=True)
 class AssociationRule:
-    """If a row has all of the first, it has the second: how many rows have the first, and how many both, in the release
-    and among the raw rows.
-    """
+    """Rows with all of the first have the second: how many rows have the first, and both, released and raw."""
 
     given: tuple[str, ...]
     then: str
@@ -156,25 +153,25 @@ def require_mining() -> None:
 
 
 def find_rules(items: Sequence[Item]) -> list[AssociationRule]:
-    """The rules that released rows tell between different columns with one thing that follows: at most thirty, those
-    first that say most.
-    """
+    """At most thirty rules between columns of released rows, with one thing that follows; first those that say most."""
     require_mining()
     if not items or not len(items[0].released):
         return []
-    items = _telling(items)
+    items = _distinguishing(items)
     released = np.stack([item.released for item in items], axis=1)
     raw = np.stack([item.raw for item in items], axis=1)
-    found = []
-    for one in _mined(released):
-        columns = [items[at].column for at in (*one.given, one.then)]
+    rules = []
+    for rule in _mined(released):
+        columns = [items[at].column for at in (*rule.given, rule.then)]
         if len(set(columns)) == len(columns):
-            found.append(one)
-    ranked = sorted(found, key=lambda one: (-one.told, [items[at].text for at in one.given], items[one.then].text))
-    return [_rule(items, released, raw, one.given, one.then) for one in _without_special_cases(ranked)]
+            rules.append(rule)
+    ranked = sorted(
+        rules, key=lambda rule: (-rule.surplus, [items[at].text for at in rule.given], items[rule.then].text)
+    )
+    return [_rule(items, released, raw, rule.given, rule.then) for rule in _without_special_cases(ranked)]
 
 
-def _telling(items: Sequence[Item]) -> list[Item]:
+def _distinguishing(items: Sequence[Item]) -> list[Item]:
     """The items by which most pairs of rows differ, in their order."""
     shares = np.array([item.released.mean() for item in items])
     kept = np.argsort(-shares * (1 - shares), kind="stable")[:ITEMS]
@@ -183,12 +180,12 @@ def _telling(items: Sequence[Item]) -> list[Item]:
 
 @dataclass(frozen=True, slots=True)
 class _Mined:
-    """A rule by the numbers of its items, how sure it is, and how much it tells."""
+    """A rule by the numbers of its items, how sure it is, and how much it says."""
 
     given: tuple[int, ...]
     then: int
     sure: float
-    told: float
+    surplus: float
     """How many rows more than by chance have both, as a share."""
 
 
@@ -206,8 +203,8 @@ def _mined(released: NDArray[np.bool_]) -> Iterator[_Mined]:
     figures = (rules[name] for name in ("antecedents", "consequents", "confidence", "support", "lift"))
     for given, then, sure, support, lift in zip(*figures, strict=True):
         if len(then) == 1:
-            told = round(support - support / lift, 12)
-            yield _Mined(tuple(sorted(int(one) for one in given)), int(next(iter(then))), sure, told)
+            surplus = round(support - support / lift, 12)
+            yield _Mined(tuple(sorted(int(item) for item in given)), int(next(iter(then))), sure, surplus)
 
 
 def _rule(
@@ -217,29 +214,22 @@ def _rule(
     for rows in (released, raw):
         has = rows[:, list(given)].all(axis=1)
         counts.append((int(has.sum()), int((has & rows[:, then]).sum())))
-    given_rows, both = counts[0]
-    everywhere = int(released[:, then].sum()) / len(released)
-    return AssociationRule(
-        tuple(items[at].text for at in given),
-        items[then].text,
-        both / given_rows / everywhere,
-        len(released),
-        counts[0],
-        counts[1],
-    )
+    (given_rows, both), _ = counts
+    lift = both / given_rows / (int(released[:, then].sum()) / len(released))
+    return AssociationRule(tuple(items[at].text for at in given), items[then].text, lift, len(released), *counts)
 
 
 def _without_special_cases(rules: Sequence[_Mined]) -> list[_Mined]:
     """The first rules, without those that follow from a simpler one, which is as sure."""
-    known = {(one.given, one.then): one.sure for one in rules}
-    found: list[_Mined] = []
+    known = {(rule.given, rule.then): rule.sure for rule in rules}
+    kept: list[_Mined] = []
     for rule in rules:
         simpler = (part for size in range(1, len(rule.given)) for part in combinations(rule.given, size))
         if not any(known.get((part, rule.then), 0.0) >= rule.sure for part in simpler):
-            found.append(rule)
-        if len(found) == MOST:
+            kept.append(rule)
+        if len(kept) == MOST:
             break
-    return found
+    return kept
 
 
 def rules_content(rules: Sequence[AssociationRule], disclosure: Disclosure) -> dict[str, Any]:
@@ -247,8 +237,8 @@ def rules_content(rules: Sequence[AssociationRule], disclosure: Disclosure) -> d
     lines = []
     for rule in rules:
         given, both = rule.raw
-        may_tell = disclosure.rows_are_persons and both >= disclosure.min_persons and disclosure.may_tell(both, given)
-        is_told = not disclosure.min_persons or may_tell
+        is_large = disclosure.rows_are_persons and both >= disclosure.min_persons
+        is_told = not disclosure.min_persons or (is_large and disclosure.may_disclose(both, given))
         line: dict[str, Any] = {
             "given": list(rule.given),
             "then": rule.then,

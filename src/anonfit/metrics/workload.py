@@ -62,20 +62,20 @@ def coded_targets(workload: Workload, schema: Schema, frame: pl.DataFrame) -> tu
     """The targets of a workload; `frame` has their raw values. Of a target that a model predicts, the values count."""
     declared = {column.name: column for column in schema.columns}
     masses = np.ones(len(frame), np.int64)
-    found = []
+    targets = []
     for request in workload.targets:
         column, values = declared[request.column], frame[request.column]
         generalized = column.role == Role.QUASI_IDENTIFIER
         coded = code_target(request, column, values, masses=masses, own=-1, objective=workload.objective)
         if isinstance(coded, ClassTarget):
             known = np.ones(len(frame), np.bool_)
-            found.append(CodedTarget(request.column, coded.classes, coded.width, known, generalized))
+            targets.append(CodedTarget(request.column, coded.classes, coded.width, known, generalized))
             continue
         assert isinstance(coded, NumberTarget)
         known = values.is_not_null().to_numpy()
         numbers = coded.multiples.astype(np.float64)
-        found.append(CodedTarget(request.column, numbers, 0, known, generalized, coded.scale.step))
-    return tuple(found)
+        targets.append(CodedTarget(request.column, numbers, 0, known, generalized, coded.scale.step))
+    return tuple(targets)
 
 
 DENSE = 1 << 24
@@ -94,8 +94,8 @@ class Predicted:
 
 
 def predicted_classes(regions: NDArray[np.integer], classes: NDArray[np.integer], count: int, width: int) -> Predicted:
-    """How many rows have the class that is most frequent among the others, of the table and of the region (row,), of
-    which there are `count`; of equally frequent ones of the `width` classes (row,) the first counts.
+    """How many rows have the class that is most frequent among the other rows, of the table and of their region; of
+    equally frequent classes the first counts. regions: (row,) below `count`; classes: (row,) below `width`.
     """
     keys = regions.astype(np.int64) * width + classes
     if count * width <= DENSE:
@@ -130,9 +130,9 @@ def _right(regions: NDArray[np.int64], classes: NDArray[np.int64], held: NDArray
 
 
 def predicted_numbers(regions: NDArray[np.integer], numbers: NDArray[np.float64], count: int) -> Predicted:
-    """The mean squared errors of predicting each number (row,), none of which is missing, by the mean of the others, of
-    the table and of the region (row,), of which there are `count`; a row alone in its region is predicted by the mean
-    of all others.
+    """The mean squared errors of predicting each number by the mean of the others, of the table and of its region; a
+    row alone in its region is predicted by the mean of all others. regions: (row,) below `count`; numbers: (row,) none
+    missing.
     """
     rows = len(numbers)
     if rows < 2:
@@ -156,25 +156,23 @@ class TargetFigures:
     column: str
     has_classes: bool
     is_generalized: bool
-    found: Predicted
+    predicted: Predicted
     unit: float = 1.0
     """What 1 stands for in a root of the squared errors."""
 
 
 def predictions(targets: Sequence[CodedTarget], nodes: NDArray[np.int32], count: int) -> tuple[TargetFigures, ...]:
     """What regions tell of each target. nodes: (row,) the node each row was released in of `count`, or -1."""
-    found = []
+    figures = []
     for target in targets:
         chosen = (nodes >= 0) & target.known
-        whole = bool(chosen.all())
-        regions, values = (nodes, target.values) if whole else (nodes[chosen], target.values[chosen])
-        predicted = (
-            predicted_classes(regions, values.astype(np.int64), count, target.width)
-            if target.has_classes
-            else predicted_numbers(regions, values.astype(np.float64), count)
-        )
-        found.append(TargetFigures(target.column, target.has_classes, target.is_generalized, predicted, target.unit))
-    return tuple(found)
+        regions, values = (nodes, target.values) if chosen.all() else (nodes[chosen], target.values[chosen])
+        if target.has_classes:
+            predicted = predicted_classes(regions, values.astype(np.int64), count, target.width)
+        else:
+            predicted = predicted_numbers(regions, values.astype(np.float64), count)
+        figures.append(TargetFigures(target.column, target.has_classes, target.is_generalized, predicted, target.unit))
+    return tuple(figures)
 
 
 def predictions_content(figures: Sequence[TargetFigures], rule: Disclosure) -> list[dict[str, Any]]:
@@ -182,36 +180,38 @@ def predictions_content(figures: Sequence[TargetFigures], rule: Disclosure) -> l
     # Rows of a target that is released as it is are counted in the released file, where anybody can; of one that is
     # not, k rows may be one person's.
     shown = rule.rows_are_persons or not rule.min_persons
-    return [_content(one, rule) for one in figures if shown or not one.is_generalized]
+    return [_content(target, rule) for target in figures if shown or not target.is_generalized]
 
 
-def _content(one: TargetFigures, rule: Disclosure) -> dict[str, Any]:
-    found = one.found
-    line: dict[str, Any] = {"column": one.column, "kind": "classes" if one.has_classes else "number"}
-    if one.has_classes:
+def _content(target: TargetFigures, rule: Disclosure) -> dict[str, Any]:
+    predicted = target.predicted
+    line: dict[str, Any] = {"column": target.column, "kind": "classes" if target.has_classes else "number"}
+    if target.has_classes:
         # Generalized targets of persons with several rows are left out, others anybody can count in the release.
-        shares = [told_classes(int(right), found.rows, rule) for right in (found.by_table, found.by_region)]
+        shares = [_right_share(int(right), predicted.rows, rule) for right in (predicted.by_table, predicted.by_region)]
         return line | {"measure": "accuracy", "table": shares[0], "regions": shares[1]}
-    explained = 1 - found.by_region / found.by_table if found.by_table > 0 else 0.0
+    explained = 1 - predicted.by_region / predicted.by_table if predicted.by_table > 0 else 0.0
     line |= {"measure": "explained variance", "table": 0.0, "regions": round(explained, 3)}
-    if not one.is_generalized or not rule.min_persons:
+    if not target.is_generalized or not rule.min_persons:
         # An error in the column's unit tells of the largest value: only where that is released.
-        errors = {"table": found.by_table, "regions": found.by_region}
-        line["typical_error"] = {name: squares**0.5 * one.unit for name, squares in errors.items()}
+        errors = {"table": predicted.by_table, "regions": predicted.by_region}
+        line["typical_error"] = {name: squares**0.5 * target.unit for name, squares in errors.items()}
     return line
 
 
-def told_classes(right: int, rows: int, rule: Disclosure) -> float | None:
+def _right_share(right: int, rows: int, rule: Disclosure) -> float | None:
     """The share of right predictions; None where few are right, or wrong."""
-    return round(right / rows, 3) if rows and rule.may_tell(right, rows) else None
+    return round(right / rows, 3) if rows and rule.may_disclose(right, rows) else None
 
 
-def internal_selections(found: SelectionAnswers, requests: Sequence[SelectionRequest], *, total: int) -> dict[str, Any]:
+def internal_selections(
+    selections: SelectionAnswers, requests: Sequence[SelectionRequest], *, total: int
+) -> dict[str, Any]:
     """Everything about every selection, for the internal record; numbered as in the public report."""
-    answers = found.answers
-    places = _places(found, requests, total) or []
+    answers = selections.answers
+    places = _places(selections, requests, total) or []
     numbers: list[int | None] = [number for number, place in enumerate(places, start=1) for _ in place]
-    numbers = numbers or [None] * len(found.names)
+    numbers = numbers or [None] * len(selections.names)
     columns = {
         "weight": answers.weights,
         "true": answers.true,
@@ -222,44 +222,40 @@ def internal_selections(found: SelectionAnswers, requests: Sequence[SelectionReq
     }
     figures = zip(*(column.tolist() for column in columns.values()), strict=True)
     return {
-        "warnings": list(found.warnings),
+        "warnings": list(selections.warnings),
         "total_imprecision": answers.total,
         "selections": [
             {"number": number, "name": name, **dict(zip(columns, row, strict=True))}
-            for number, name, row in zip(numbers, found.names, figures, strict=True)
+            for number, name, row in zip(numbers, selections.names, figures, strict=True)
         ],
     }
 
 
 def public_selections(
-    found: SelectionAnswers | None, requests: Sequence[SelectionRequest], rule: Disclosure, *, total: int
+    selections: SelectionAnswers | None, requests: Sequence[SelectionRequest], rule: Disclosure, *, total: int
 ) -> dict[str, Any] | None:
     """What everybody may know of how selections are answered; None if there are none. Nothing is told where answers
-    were not measured, as for new data of an earlier recoding, or count rows of which a person may have several. total:
-    all rows, or persons where rows stand for several.
+    were not measured, as for new data of an earlier recoding, or where a person may have several of the rows that they
+    count. total: all rows, or the persons they stand for.
     """
     if not requests:
         return None
-    least, found = rule.min_persons, found if rule.rows_are_persons else None
-    places: list[NDArray[np.int64]] | None = None if found is None else _places(found, requests, total)
-    if found is None or places is None:
-        return {"asked": len(requests), "multiples_of": least, "answers": []}
-    enough = _has_enough(found, total=total, least=least)
-    return {
-        "asked": len(requests),
-        "multiples_of": least,
-        "answers": [
-            {"number": number, **_figures(found, place[enough[place]], least)}
+    least, answers = rule.min_persons, []
+    places = None if selections is None else _places(selections, requests, total)
+    if selections is not None and places is not None and rule.rows_are_persons:
+        enough = _has_enough(selections, total=total, least=least)
+        answers = [
+            {"number": number, **_figures(selections, place[enough[place]], least)}
             for number, place in enumerate(places, start=1)
-        ],
-    }
+        ]
+    return {"asked": len(requests), "multiples_of": least, "answers": answers}
 
 
 def _places(
-    found: SelectionAnswers, requests: Sequence[SelectionRequest], total: int
+    selections: SelectionAnswers, requests: Sequence[SelectionRequest], total: int
 ) -> list[NDArray[np.int64]] | None:
     """The answers of each request. One for each value of a column has as many as it needs to reach every row."""
-    true = found.answers.true
+    true = selections.answers.true
     places, start = [], 0
     for request in requests:
         end = start + 1
@@ -273,34 +269,38 @@ def _places(
     return places if start == len(true) else None
 
 
-def _has_enough(found: SelectionAnswers, *, total: int, least: int) -> NDArray[np.bool_]:
+def _has_enough(selections: SelectionAnswers, *, total: int, least: int) -> NDArray[np.bool_]:
     """Which selections ask for enough persons, leave none or enough of them out, and withhold nobody. (selection,)"""
-    answers = found.answers
+    answers = selections.answers
     rest = total - answers.true
     enough: NDArray[np.bool_] = (answers.true >= least) & ((rest == 0) | (rest >= least))
     enough &= answers.kept == answers.true
     return enough
 
 
-def _figures(found: SelectionAnswers, place: NDArray[np.int64], least: int) -> dict[str, Any]:
+def _figures(selections: SelectionAnswers, place: NDArray[np.int64], least: int) -> dict[str, Any]:
     """The figures of some answers together, all from one count in multiples of `least`; None where it may not be told.
 
     A person that several of them have in vain counts several times, but never alone: then all of a group do.
     """
-    answers = found.answers
+    answers = selections.answers
     imprecision = int(answers.imprecision[place].sum())
     if not len(place) or 0 < imprecision < least:
         return {"imprecision": None, "precision": None, "recall": None}
     # Rounded down: rounding up would tell the exact count where it is `least`, since smaller ones are not told.
-    told = imprecision // least * least
-    return {"imprecision": told, "precision": round(1 - told / int(answers.answered[place].sum()), 2), "recall": 1.0}
+    rounded = imprecision // least * least
+    return {
+        "imprecision": rounded,
+        "precision": round(1 - rounded / int(answers.answered[place].sum()), 2),
+        "recall": 1.0,
+    }
 
 
-def told_together(found: SelectionAnswers, rule: Disclosure, *, total: int) -> dict[str, Any]:
+def selections_together(selections: SelectionAnswers, rule: Disclosure, *, total: int) -> dict[str, Any]:
     """The figures of all selections that may be told, as one."""
     least = rule.min_persons
     if not least:
-        answered, kept = int(found.answers.answered.sum()), int(found.answers.kept.sum())
+        answered, kept = int(selections.answers.answered.sum()), int(selections.answers.kept.sum())
         return {"imprecision": answered - kept, "precision": kept / answered if answered else 1.0, "recall": 1.0}
-    enough = np.flatnonzero(_has_enough(found, total=total, least=least))
-    return _figures(found, enough if rule.rows_are_persons else enough[:0], least)
+    enough = np.flatnonzero(_has_enough(selections, total=total, least=least))
+    return _figures(selections, enough if rule.rows_are_persons else enough[:0], least)

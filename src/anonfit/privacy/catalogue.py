@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -20,41 +20,13 @@ from anonfit.privacy.models import ANY, NUMBERS, DiversityModel, Kind, Parameter
 NOTHING_ASKED = ': ask for more diversity than that, or write diversity = "none" and a reason = "…" for the column.'
 
 
-def faults_of(parameters: Sequence[Parameter], given: Mapping[str, object], *, model: str, where: str) -> list[str]:
-    """What is wrong with the parameters given for a model, one sentence each, beginning with where they stand."""
-    known = {parameter.name: parameter for parameter in parameters}
-    faults = [
-        f"{where}.{name} is not a parameter of {model}; {did_you_mean(name, known)}"
-        for name in given
-        if name not in known
-    ]
-    for name, parameter in known.items():
-        if name not in given:
-            if parameter.is_needed:
-                faults.append(f"{where}: {model} needs {name}, {parameter.demand()}.")
-        elif not parameter.accepts(given[name]):
-            hint = NOTHING_ASKED if parameter.asks_nothing(given[name]) else "."
-            faults.append(f"{where}.{name} must be {parameter.demand()}; found {given[name]!r}{hint}")
-    return faults
-
-
-def with_defaults(parameters: Sequence[Parameter], given: Mapping[str, Value]) -> dict[str, Value]:
-    """The parameters a model gets: those given, in their own kind, and the defaults of others."""
-    found: dict[str, Value] = {}
-    for parameter in parameters:
-        value = given.get(parameter.name, parameter.default)
-        if value is not None:
-            found[parameter.name] = int(value) if parameter.kind == Kind.WHOLE else value
-    return found
-
-
 MODELS: Mapping[str, type[DiversityModel]] = MappingProxyType(
     {model.name: model for model in sorted((*DIVERSITY, *LIKENESS), key=lambda model: model.kernel)}
 )
 
 
 def parameter_faults(model: str, parameters: Mapping[str, object], *, where: str) -> list[str]:
-    """What is wrong with a demand before its column is known; nothing if the list is empty.
+    """What is wrong with a demand before its column is known, a sentence for each fault.
 
     Args:
         model: The model's name.
@@ -63,7 +35,20 @@ def parameter_faults(model: str, parameters: Mapping[str, object], *, where: str
     """
     if model not in MODELS:
         return [f"{where}.model = {model!r} is not known; {did_you_mean(model, MODELS)}"]
-    return faults_of(MODELS[model].parameters, parameters, model=model, where=where)
+    known = {parameter.name: parameter for parameter in MODELS[model].parameters}
+    faults = [
+        f"{where}.{name} is not a parameter of {model}; {did_you_mean(name, known)}"
+        for name in parameters
+        if name not in known
+    ]
+    for name, parameter in known.items():
+        if name not in parameters:
+            if parameter.is_needed:
+                faults.append(f"{where}: {model} needs {name}, {parameter.demand()}.")
+        elif not parameter.accepts(parameters[name]):
+            hint = NOTHING_ASKED if parameter.asks_nothing(parameters[name]) else "."
+            faults.append(f"{where}.{name} must be {parameter.demand()}; found {parameters[name]!r}{hint}")
+    return faults
 
 
 def make_model(column: SensitiveColumn, model: str, parameters: Mapping[str, Value]) -> DiversityModel:
@@ -84,15 +69,18 @@ def make_model(column: SensitiveColumn, model: str, parameters: Mapping[str, Val
     faults = parameter_faults(model, parameters, where=where)
     if faults:
         raise SpecError(faults)
-    entry = MODELS[model]
-    settings: dict[str, Any] = dict(with_defaults(entry.parameters, parameters))
+    entry: Any = MODELS[model]
+    settings: dict[str, Any] = {}
+    for parameter in entry.parameters:
+        value = parameters.get(parameter.name, parameter.default)
+        if value is not None:
+            settings[parameter.name] = int(value) if parameter.kind == Kind.WHOLE else value
     if entry.suits == NUMBERS and column.numbers is None:
         raise SpecError([f"{where}: {model} is for numbers, and the column has none; use entropy-l or another model."])
     if entry is TCloseness:
         settings["distance"] = _distance(column, settings.get("distance"), where)
-    make: Any = entry
-    made: DiversityModel = make(column, **settings)
-    return made
+    bound: DiversityModel = entry(column, **settings)
+    return bound
 
 
 def _distance(column: SensitiveColumn, name: str | None, where: str) -> Distance:

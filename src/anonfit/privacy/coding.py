@@ -95,9 +95,9 @@ def persons_by_code(
         return np.bincount(pairs >> 32, minlength=size)
     if weights is None:
         return np.bincount(codes, minlength=size)
-    found = np.zeros(size, np.int64)
-    np.add.at(found, codes, weights)  # bincount would add floats
-    return found
+    persons = np.zeros(size, np.int64)
+    np.add.at(persons, codes, weights)  # bincount would add floats
+    return persons
 
 
 def _refuse_complex(values: pl.Series) -> None:

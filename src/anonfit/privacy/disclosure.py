@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The disclosure rule: a figure computed on raw data is told only if it covers at least so many persons, and its
-complement none or as many. Every figure of a report passes one `Disclosure`, with the persons that it covers.
+"""The disclosure rule: a figure computed on raw data is disclosed only if it covers at least so many persons, and
+its complement none or as many. Every figure of a report passes one `Disclosure`, with the persons that it covers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Number = TypeVar("Number", int, NDArray[np.int64])
 
 @dataclass(frozen=True, slots=True)
 class Disclosure:
-    """What may be told to whom.
+    """What may be disclosed to whom.
 
     `min_persons` is k for what everybody may read, and 0 for the owner of the data, from whom nothing is hidden. Where
     a person may have several rows, numbers of rows say nothing of how many persons they cover, and the recipients, who
@@ -28,22 +28,22 @@ class Disclosure:
     rows_are_persons: bool = True
 
     def below_threshold(self, persons: int) -> bool:
-        """Whether a number of persons is some, but too few to be told."""
+        """Whether there are some persons, but too few to give their number."""
         return 0 < persons < self.min_persons
 
-    def may_tell(self, persons: int, of: int) -> bool:
-        """Whether a figure may be told that sets some of all persons apart from the others."""
+    def may_disclose(self, persons: int, of: int) -> bool:
+        """Whether a figure may be disclosed that sets some of all persons apart from the others."""
         return not self.below_threshold(persons) and not self.below_threshold(of - persons)
 
-    def may_tell_rows(self, rows: int, of: int) -> bool:
+    def may_disclose_rows(self, rows: int, of: int) -> bool:
         """The same of a figure that sets some of all rows apart: k of them may be one person's."""
         if self.min_persons and not self.rows_are_persons:
             return rows in (0, of)
-        return self.may_tell(rows, of)
+        return self.may_disclose(rows, of)
 
     def rounded(self, persons: Number) -> Number:
-        """Numbers of persons that are enough to be told: in multiples of `min_persons`, rounded down, where persons may
-        have several rows.
+        """Numbers of persons that are large enough to be disclosed: rounded down to multiples of `min_persons` where
+        persons may have several rows.
         """
         if self.rows_are_persons or not self.min_persons:
             return persons
@@ -62,8 +62,8 @@ class Disclosure:
         if self.below_threshold(persons):
             return {"persons": f"fewer than {self.min_persons}", "share": f"fewer than {self.min_persons} persons"}
         if self.below_threshold(of - persons):
-            told = f"all but fewer than {self.min_persons}"
-            return {"persons": told, "share": f"{told} persons"}
+            words = f"all but fewer than {self.min_persons}"
+            return {"persons": words, "share": f"{words} persons"}
         persons, of = self.rounded(persons), self.rounded(of)
         return {"persons": persons, "share": persons / of if of else 0.0}
 

@@ -46,8 +46,7 @@ class DistinctL(DiversityModel):
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether there are l values."""
-        found: NDArray[np.bool_] = _distinct(counts) >= self.l
-        return found
+        return _distinct(counts) >= self.l
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The number of different values."""
@@ -55,11 +54,11 @@ class DistinctL(DiversityModel):
 
     def why_not(self, counts: NDArray[np.int64]) -> str:
         """The table has too few values."""
-        found = int(_distinct(counts))
+        distinct = int(_distinct(counts))
         among = ", missing among them," if self.column.has_missing else ""
         return (
-            f"{self.column.name} has {found} distinct value(s){among} over the whole table, so l cannot exceed "
-            f"{found}; distinct-l asks for l = {self.l}."
+            f"{self.column.name} has {distinct} distinct value(s){among} over the whole table, so l cannot exceed "
+            f"{distinct}; distinct-l asks for l = {self.l}."
         )
 
 
@@ -81,8 +80,7 @@ class EntropyL(DiversityModel):
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the entropy is at least ln l."""
-        found: NDArray[np.bool_] = entropy(counts) >= math.log(self.l) - TIE
-        return found
+        return entropy(counts) >= math.log(self.l) - TIE
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """How many equally frequent values would have the same entropy."""
@@ -90,10 +88,10 @@ class EntropyL(DiversityModel):
 
     def why_not(self, counts: NDArray[np.int64]) -> str:
         """The table's own entropy is too low, and that of some group is never higher."""
-        found = float(entropy(counts))
+        nats = float(entropy(counts))
         return (
-            f"{self.column.name} has entropy {plain(round(found / math.log(2), 3))} bits over the whole table, so l "
-            f"cannot exceed {at_most(math.exp(found + TIE))}; entropy-l asks for l = {plain(self.l)}."
+            f"{self.column.name} has entropy {plain(round(nats / math.log(2), 3))} bits over the whole table, so l "
+            f"cannot exceed {at_most(math.exp(nats + TIE))}; entropy-l asks for l = {plain(self.l)}."
         )
 
 
@@ -123,8 +121,8 @@ class RecursiveCL(DiversityModel):
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the most frequent value stays below c times the rest; without l values the rest is nobody."""
-        found: NDArray[np.bool_] = counts.max(axis=-1) < self.c * _rest(counts, self.l)
-        return found
+        allowed: NDArray[np.bool_] = counts.max(axis=-1) < self.c * _rest(counts, self.l)
+        return allowed
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The most frequent value's persons for each person of the rest: c must be above it."""
@@ -157,13 +155,13 @@ def entropy(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     persons = counts.sum(axis=-1)
     # A value that nobody has adds 0, as one that a single person has.
     parts = counts * np.log(np.maximum(counts, 1))
-    found: NDArray[np.float64] = np.log(persons) - parts.sum(axis=-1) / persons
-    return found
+    nats: NDArray[np.float64] = np.log(persons) - parts.sum(axis=-1) / persons
+    return nats
 
 
 def _distinct(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = (counts > 0).sum(axis=-1)
-    return found
+    values: NDArray[np.int64] = (counts > 0).sum(axis=-1)
+    return values
 
 
 def _rest(counts: NDArray[np.int64], l: int) -> NDArray[np.int64]:  # noqa: E741
@@ -197,8 +195,7 @@ class SquaredError(DiversityModel):
         """Whether the sum is large enough."""
         persons, errors = _errors(self.column, counts)
         slack = np.sqrt(persons) * self.column.rounding
-        found: NDArray[np.bool_] = errors >= (math.sqrt(self.error) + slack) ** 2 * (1 - TIE)
-        return found
+        return errors >= (math.sqrt(self.error) + slack) ** 2 * (1 - TIE)
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The sum of squared deviations of the known values."""
@@ -206,10 +203,10 @@ class SquaredError(DiversityModel):
 
     def why_not(self, counts: NDArray[np.int64]) -> str:
         """The table's own sum is too small, and that of a group is never larger."""
-        found = float(self.figure(counts))
+        total = float(self.figure(counts))
         return (
-            f"{self.column.name} has a sum of squared deviations of {plain(found)} over the whole table, so error "
-            f"cannot exceed {at_most(found / (1 - TIE))}; squared-error asks for error = {plain(self.error)}."
+            f"{self.column.name} has a sum of squared deviations of {plain(total)} over the whole table, so error "
+            f"cannot exceed {at_most(total / (1 - TIE))}; squared-error asks for error = {plain(self.error)}."
         )
 
 
@@ -232,8 +229,7 @@ class Variance(DiversityModel):
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the variance is large enough."""
-        found: NDArray[np.bool_] = self.figure(counts) >= least_variance(self) * (1 - TIE)
-        return found
+        return self.figure(counts) >= least_variance(self) * (1 - TIE)
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The variance of the known values; 0 where there are none."""
@@ -242,10 +238,10 @@ class Variance(DiversityModel):
 
     def why_not(self, counts: NDArray[np.int64]) -> str:
         """The table's own variance is too small, and that of some group is never larger."""
-        found = float(self.figure(counts))
+        variance = float(self.figure(counts))
         return (
-            f"{self.column.name} has variance {plain(found)} over the whole table, so variance cannot exceed "
-            f"{at_most(found / (1 - TIE))}; variance = {plain(self.variance)} is asked for."
+            f"{self.column.name} has variance {plain(variance)} over the whole table, so variance cannot exceed "
+            f"{at_most(variance / (1 - TIE))}; variance = {plain(self.variance)} is asked for."
         )
 
 
@@ -279,8 +275,7 @@ def squared_deviations(
     middle = np.rint(sums / some).astype(np.int64)
     moved_squares = squares - middle * (2 * sums - persons * middle)
     moved_sums = (sums - persons * middle).astype(np.float64)
-    found: NDArray[np.float64] = np.maximum(moved_squares - moved_sums * moved_sums / some, 0.0)
-    return found
+    return np.maximum(moved_squares - moved_sums * moved_sums / some, 0.0)
 
 
 def _errors(column: SensitiveColumn, counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -49,8 +49,8 @@ class Distance:
         """The distance of distributions from another, given how much more of each value they have. excess: (…, size)"""
         before = np.zeros((*excess.shape[:-1], excess.shape[-1] + 1))
         np.cumsum(excess, axis=-1, out=before[..., 1:])
-        found: NDArray[np.float64] = np.abs(before[..., self.last + 1] - before[..., self.first]) @ self.weight
-        return found
+        distances: NDArray[np.float64] = np.abs(before[..., self.last + 1] - before[..., self.first]) @ self.weight
+        return distances
 
 
 def equal_distance(column: SensitiveColumn) -> Distance:
@@ -135,8 +135,7 @@ class TCloseness(DiversityModel):
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the distance is at most t."""
-        found: NDArray[np.bool_] = self.figure(counts) <= self.t + TIE
-        return found
+        return self.figure(counts) <= self.t + TIE
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The distance from the whole table's distribution."""
@@ -144,10 +143,10 @@ class TCloseness(DiversityModel):
 
     def why_not(self, counts: NDArray[np.int64]) -> str:
         """The distance is too large; a whole table compared with itself has none."""
-        found = float(self.figure(counts))
-        least = at_least(max(found - TIE, 0.0))
+        distance = float(self.figure(counts))
+        least = at_least(max(distance - TIE, 0.0))
         return (
-            f"{self.column.name} is distributed {found:.4g} away from the whole table (distance "
+            f"{self.column.name} is distributed {distance:.4g} away from the whole table (distance "
             f"{self.distance.name}), so t must be at least {least}; t-closeness asks for t = {plain(self.t)}."
         )
 
@@ -174,13 +173,12 @@ class AlphaK(DiversityModel):
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the most frequent value's share is at most α."""
-        found: NDArray[np.bool_] = self.figure(counts) <= self.alpha + TIE
-        return found
+        return self.figure(counts) <= self.alpha + TIE
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The share of the most frequent value."""
-        found: NDArray[np.float64] = shares_of(counts).max(axis=-1)
-        return found
+        largest: NDArray[np.float64] = shares_of(counts).max(axis=-1)
+        return largest
 
     def why_not(self, counts: NDArray[np.int64]) -> str:
         """The table's most frequent value is too frequent, and in some group it is never rarer."""
@@ -228,8 +226,7 @@ class BetaLikeness(DiversityModel):
     @property
     def bounds(self) -> NDArray[np.float64]:
         """How far each value's share may grow. (size,)"""
-        found: NDArray[np.float64] = np.minimum(self.beta, self._caps())
-        return found
+        return np.minimum(self.beta, self._caps())
 
     def limits(self) -> tuple[int, float]:
         """Nothing: every value has a bound of its own."""
@@ -241,24 +238,24 @@ class BetaLikeness(DiversityModel):
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The largest growth of a value's share, as a part of its share in the whole table."""
-        found: NDArray[np.float64] = self._growth(counts).max(axis=-1)
-        return found
+        largest: NDArray[np.float64] = self._growth(counts).max(axis=-1)
+        return largest
 
     def why_not(self, counts: NDArray[np.int64]) -> str:
         """Some value grows too much; a whole table compared with itself never does."""
-        found = float(self.figure(counts))
-        told = f"{self.column.name} has a value whose share grew by {found:.4g} times its share in the"
+        growth = float(self.figure(counts))
+        beginning = f"{self.column.name} has a value whose share grew by {growth:.4g} times its share in the"
         if bool((self._growth(counts) > self._caps() + TIE).any()):
-            return f"{told} whole table or less: enhanced beta-likeness forbids such growth, whatever beta is."
+            return f"{beginning} whole table or less: enhanced beta-likeness forbids such growth, whatever beta is."
+        least = at_least(max(growth - TIE, 0.0))
         return (
-            f"{told} whole table, so beta must be at least {at_least(max(found - TIE, 0.0))}; beta-likeness asks for "
-            f"beta = {plain(self.beta)}."
+            f"{beginning} whole table, so beta must be at least {least}; beta-likeness asks for beta = "
+            f"{plain(self.beta)}."
         )
 
     def _growth(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         shares = self.column.shares
-        growth: NDArray[np.float64] = (shares_of(counts) - shares) / shares
-        return growth
+        return (shares_of(counts) - shares) / shares
 
     def _caps(self) -> NDArray[np.float64]:
         """What no β can allow. (size,)"""
@@ -286,27 +283,26 @@ class DeltaDisclosure(DiversityModel):
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether every value's ratio stays within δ."""
-        found: NDArray[np.bool_] = self.figure(counts) < self.delta + TIE
-        return found
+        return self.figure(counts) < self.delta + TIE
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The farthest logarithm of a ratio; infinite where a value is absent."""
         ratios = shares_of(counts) / self.column.shares
         present = counts > 0
         logarithms = np.abs(np.log(np.where(present, ratios, 1.0)))
-        found: NDArray[np.float64] = np.where(present, logarithms, np.inf).max(axis=-1)
-        return found
+        farthest: NDArray[np.float64] = np.where(present, logarithms, np.inf).max(axis=-1)
+        return farthest
 
     def why_not(self, counts: NDArray[np.int64]) -> str:
         """Some value is too frequent, too rare or absent; a whole table compared with itself never has one."""
-        found = float(self.figure(counts))
-        if np.isinf(found):
+        logarithm = float(self.figure(counts))
+        if np.isinf(logarithm):
             return (
                 f"{self.column.name} lacks a value of the whole table: delta-disclosure forbids it, whatever delta is."
             )
         return (
-            f"{self.column.name} has a value whose share is {np.exp(found):.4g} times larger or "
-            f"smaller than in the whole table, so delta must be at least {more_than(max(found - TIE, 0.0))}; "
+            f"{self.column.name} has a value whose share is {np.exp(logarithm):.4g} times larger or "
+            f"smaller than in the whole table, so delta must be at least {more_than(max(logarithm - TIE, 0.0))}; "
             f"delta-disclosure asks for delta = {plain(self.delta)}."
         )
 

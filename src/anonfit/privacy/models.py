@@ -196,9 +196,7 @@ class DiversityModel:
         raise NotImplementedError
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether groups with so many persons of each value (…, size) may exist; groups of nobody are not asked
-        about.
-        """
+        """Whether groups with so many persons of each value (…, size) may exist; no group is empty."""
         raise NotImplementedError
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -206,9 +204,7 @@ class DiversityModel:
         raise NotImplementedError
 
     def why_not(self, counts: NDArray[np.int64]) -> str:
-        """For a whole table that may not exist: why, with the table's own figures and the nearest possible
-        parameter.
-        """
+        """Why a whole table may not exist, with its own figures and the nearest possible parameter."""
         raise NotImplementedError
 
 

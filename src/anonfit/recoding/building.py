@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from anonfit.engines.tree import Tree
 from anonfit.recoding.boxes import Grid, GridColumn, grid_column
-from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn, declared_ends
+from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.scales import Cut, CutPoints, cuts_between, scale_of, thresholds
+from anonfit.tables.scales import Cut, CutPoints, cuts_between, parse_cut, scale_of, thresholds
 from anonfit.tables.schema import Domain, NominalDomain, OrderedDomain, OrdinalDomain
 
 
@@ -33,7 +33,7 @@ def _ordered(
     cuts: tuple[Cut, ...] = tuple(placed[index] for index in first)
     scale = scale_of(domain.dtype)
     assert scale is not None
-    ends = declared_ends(domain.declared, scale)
+    ends = tuple(parse_cut(end, scale) for end in domain.declared)
     cells = OrderedCells(domain.name, domain.type, scale, cuts, domain.has_missing, ends, domain.date_format)
     at = np.full(len(starts), shift, np.int32)
     if len(axis_cuts):
@@ -57,16 +57,6 @@ def _cuts(domain: OrderedDomain, pairs: NDArray[np.int32], points: CutPoints) ->
     return cut_of_pair
 
 
-def _column(
-    domain: Domain, tree: Tree, index: int, points: CutPoints
-) -> tuple[RecodedColumn, NDArray[np.int32] | None]:
-    """A column's cells, and for an ordered one the starts of its splits' parts in cells."""
-    if not isinstance(domain, OrderedDomain):
-        return _named(domain), None
-    upper = _upper_parts(tree, index)
-    return _ordered(domain, tree.start[upper], tree.before[upper], points)
-
-
 def _named(domain: NominalDomain | OrdinalDomain) -> RecodedColumn:
     """The cells of a column whose every name is one."""
     if isinstance(domain, OrdinalDomain):
@@ -74,24 +64,19 @@ def _named(domain: NominalDomain | OrdinalDomain) -> RecodedColumn:
     return NominalCells(domain.name, domain.taxonomy, domain.has_missing, domain.other, domain.type, domain.date_format)
 
 
-def _upper_parts(tree: Tree, index: int) -> NDArray[np.int64]:
-    """The upper children of the splits of an ordered column."""
-    parent = np.repeat(np.arange(len(tree.column)), tree.children)
-    below = np.arange(1, len(tree.column))
-    upper: NDArray[np.int64] = below[(tree.column[parent] == index) & (tree.before[below] >= 0)]
-    return upper
-
-
 def build_recoding(tree: Tree, domains: Sequence[Domain], *, points: CutPoints) -> Recoding:
     """The recoding of a grown tree."""
     start = tree.start.copy()
-    columns = []
+    columns: list[RecodedColumn] = []
     parent = np.repeat(np.arange(len(tree.column)), tree.children)
+    below = np.arange(1, len(tree.column))
     for index, domain in enumerate(domains):
-        column, upper_starts = _column(domain, tree, index, points)
-        columns.append(column)
-        if upper_starts is not None:
-            start[_upper_parts(tree, index)] = upper_starts
+        if isinstance(domain, OrderedDomain):
+            upper = below[(tree.column[parent] == index) & (tree.before[below] >= 0)]  # upper children of its splits
+            cells, start[upper] = _ordered(domain, tree.start[upper], tree.before[upper], points)
+            columns.append(cells)
+        else:
+            columns.append(_named(domain))
     built = Tree(tree.column, tree.children, start, np.full_like(tree.before, -1), tree.set_of, tree.sets)
     recoding = Recoding(tuple(columns), built)
     _start_first_parts(recoding, parent)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR
 from functools import cached_property
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from anonfit.engines.tree import Bits, bits_of_pairs, blocks_of, unpacked
 from anonfit.tables.frames import categorized
-from anonfit.tables.scales import Axis, Cut, Scale, cut_text, on_axis, parse_cut, thresholds
+from anonfit.tables.scales import Axis, Cut, Scale, cut_text, on_axis, thresholds
 from anonfit.tables.schema import ColumnType, name_positions, texts_of
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions
@@ -47,11 +47,6 @@ def name_label(name: str) -> str:
 def only_name_label(name: str) -> str:
     """A name that stands alone. One that is an interval stands as it is: no other nominal label begins like it."""
     return name if _INTERVAL.fullmatch(name) else name_label(name)
-
-
-def set_label(names: Iterable[str]) -> str:
-    """A set of names, each written as `name_label` writes it."""
-    return "{" + ", ".join(names) + "}"
 
 
 def interval_label(low: str | None, high: str | None, *, closed: bool = False) -> str:
@@ -118,7 +113,7 @@ class Covers:
     def _label(self, nodes: list[int]) -> str:
         if len(nodes) == 1:
             return only_name_label(self._names[nodes[0]])
-        return set_label(map(self._texts.__getitem__, nodes))
+        return "{" + ", ".join(self._texts[node] for node in nodes) + "}"
 
 
 Cells = NDArray[np.int32]
@@ -252,10 +247,8 @@ class OrdinalCells:
         known = [cell for cell in cells if cell >= int(self.has_missing)]
         if len(known) == 1:
             return _label(self, cells, name_label(self.order[known[0] - int(self.has_missing)]))
-        low, high = self.ends(known) if known else (None, None)
-        ends = (None if end is None else name_label(end) for end in (low, high))
-        text = interval_label(*ends)
-        return _label(self, cells, text)
+        ends = self.ends(known) if known else (None, None)
+        return _label(self, cells, interval_label(*(None if end is None else name_label(end) for end in ends)))
 
 
 @dataclass(frozen=True)
@@ -311,13 +304,13 @@ class NominalCells:
     def labels(self, sets: Bits) -> list[str]:
         """The labels of many sets of cells, none of them empty. sets: (set, byte)."""
         shift = int(self.has_missing)
-        labels = []
+        labels: list[str] = []
         for block in blocks_of(len(sets), self.size):
             held = unpacked(sets[block], self.size)
             texts = self._covers.labels(held[:, shift:])
             missing = held[:, 0].tolist() if self.has_missing else [False] * len(held)
             counts = held[:, shift:].sum(axis=1).tolist()
-            labels += [self._label(*one) for one in zip(texts, missing, counts, strict=True)]
+            labels += map(self._label, texts, missing, counts)
         return labels
 
     def _label(self, names: str, missing: bool, known: int) -> str:
@@ -337,8 +330,3 @@ def _places(values: pl.Series, distinct: pl.Series) -> NDArray[Any]:
     )
     places: NDArray[Any] = joined["place"].to_numpy()
     return places
-
-
-def declared_ends(domain: tuple[object, ...], scale: Scale) -> tuple[Cut, ...]:
-    """A declared domain as the two ends of an ordered column."""
-    return tuple(parse_cut(end, scale) for end in domain)

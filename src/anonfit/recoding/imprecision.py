@@ -76,14 +76,21 @@ def answer(
     Returns:
         What each selection asks for and gets.
     """
-    groups = _Groups.of(selections.signatures, nodes, len(selections.applies), counts)
+    released = np.flatnonzero(nodes >= 0)
+    different, place = np.unique(nodes[released], return_inverse=True)
+    # Released rows of the same node and signature are a group: they are answered alike.
+    count = len(selections.applies)
+    keys, which = np.unique(place * count + selections.signatures[released], return_inverse=True)
+    node, signature = keys // count, keys % count  # (group,)
+    persons = None if counts is None else counts[released]
+    sizes = np.bincount(which, weights=persons, minlength=len(keys)).astype(np.int64)  # (group,)
     answered = np.zeros(len(selections.weights), np.int64)
     for chunk in _chunks(selections.selection):
-        overlaps = _overlaps(boxes, groups.nodes, _on_cells(selections.rectangles[chunk], cells, boxes))
+        overlaps = _overlaps(boxes, different, _on_cells(selections.rectangles[chunk], cells, boxes))
         numbers, starts = np.unique(selections.selection[chunk], return_index=True)
-        for block in _blocks(len(groups.sizes), overlaps.shape[1]):
-            hits = overlaps[groups.node[block]] & selections.applies[groups.signature[block], chunk].view(np.bool_)
-            answered[numbers] += groups.sizes[block] @ np.logical_or.reduceat(hits, starts, axis=1)
+        for block in _blocks(len(sizes), overlaps.shape[1]):
+            hits = overlaps[node[block]] & selections.applies[signature[block], chunk].view(np.bool_)
+            answered[numbers] += sizes[block] @ np.logical_or.reduceat(hits, starts, axis=1)
     return Answers(true, true if kept is None else kept, answered, selections.weights)
 
 
@@ -113,31 +120,6 @@ def overlapping(
         hits = overlaps[place] & selections.applies[selections.signatures, chunk].view(np.bool_)
         meets[:, numbers] = np.logical_or.reduceat(hits, starts, axis=1)
     return meets
-
-
-@dataclass(frozen=True, slots=True)
-class _Groups:
-    """Released rows of the same node and signature: they are answered alike."""
-
-    nodes: NDArray[Any]  # the different nodes
-    node: NDArray[np.int64]  # (group,) its place among the nodes
-    signature: NDArray[np.int64]  # (group,)
-    sizes: NDArray[np.int64]  # (group,)
-
-    @classmethod
-    def of(
-        cls,
-        signatures: NDArray[np.int64],
-        nodes: NDArray[np.integer[Any]],
-        count: int,
-        counts: NDArray[Any] | None,
-    ) -> _Groups:
-        """The groups of rows; there are `count` signatures."""
-        released = np.flatnonzero(nodes >= 0)
-        different, place = np.unique(nodes[released], return_inverse=True)
-        keys, which = np.unique(place * count + signatures[released], return_inverse=True)
-        sizes = np.bincount(which, weights=None if counts is None else counts[released], minlength=len(keys))
-        return cls(different, keys // count, keys % count, sizes.astype(np.int64))
 
 
 def _chunks(selection: NDArray[np.int64]) -> Iterator[slice]:

@@ -130,7 +130,10 @@ def _regions_of_cells(tree: Tree) -> list[str]:
         texts[node] = _divided(tree, node, [texts[child] for child in children])
         for child in children:
             texts[child] = ""
-    return [texts[0], *(f"CASE region {' '.join(later[one])} ELSE region END" for one in sorted(later, reverse=True))]
+    return [
+        texts[0],
+        *(f"CASE region {' '.join(later[number])} ELSE region END" for number in sorted(later, reverse=True)),
+    ]
 
 
 def _divided(tree: Tree, node: int, parts: Sequence[str]) -> str:
@@ -155,8 +158,8 @@ def _tree_query(recoding: Recoding, tree: Tree, kept: Sequence[str], values: Val
     written = [part for parts in region_values(recoding, regions, values).values() for part in parts]
     names = [_name(part.name) for part in written]
     rows = zip(regions.tolist(), *(part.to_list() for part in written), strict=True)
-    listed = ",\n  ".join(f"({', '.join(_constant(one) for one in row)})" for row in rows)
-    said = ", ".join(["region", *(f"said{place}" for place in range(len(names)))])
+    listed = ",\n  ".join(f"({', '.join(map(_constant, row))})" for row in rows)
+    fields = ", ".join(["region", *(f"said{place}" for place in range(len(names)))])
     cells = [f"cell{place}" for place in range(len(recoding.columns))]
     region, *others = _regions_of_cells(tree)
     placed = f"placed AS (\n SELECT {', '.join([f'{region} AS region', *cells, *kept])}\n FROM cells\n"  # noqa: S608
@@ -166,7 +169,7 @@ def _tree_query(recoding: Recoding, tree: Tree, kept: Sequence[str], values: Val
         chosen = ", ".join([f"{further} AS region", *cells, *kept])
         placed += f"placed{number} AS (\n SELECT {chosen}\n FROM {last}\n),\n"  # noqa: S608
         last = f"placed{number}"
-    tables = f"{placed}regions({said}) AS (\n VALUES\n  {listed}\n)"
+    tables = f"{placed}regions({fields}) AS (\n VALUES\n  {listed}\n)"
     shown = [f"regions.said{place} AS {name}" for place, name in enumerate(names)]
     shown += [f"{last}.{name}" for name in kept]
     return tables, f"SELECT {', '.join(shown)}\nFROM {last} JOIN regions ON {last}.region = regions.region"

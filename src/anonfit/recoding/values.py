@@ -53,8 +53,8 @@ def label_series(name: str, texts: Sequence[str], which: NDArray[Any]) -> pl.Ser
 
 
 def _each(name: str, parts: Parts, make: Callable[[Sequence[int]], Any], dtype: Any = None) -> pl.Series:
-    made = pl.Series(name, [make(part) for part in parts.cells()], dtype=dtype, strict=False)
-    return made.gather(parts.of_node)
+    by_part = pl.Series(name, [make(part) for part in parts.cells()], dtype=dtype, strict=False)
+    return by_part.gather(parts.of_node)
 
 
 def _labels(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
@@ -132,20 +132,19 @@ def _representatives(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
 
         return [_each(column.name, parts, word, pl.String)]
     assert isinstance(column, OrderedCells)
-    ordered = column
 
     def middle(part: Sequence[int]) -> Any:
-        if ordered.has_missing and part[0] == 0:
+        if column.has_missing and part[0] == 0:
             return None
-        low, high = (_moment(end, ordered.scale) for end in ordered.ends(part))
+        low, high = (_moment(end, column.scale) for end in column.ends(part))
         if low is None or high is None:
             return high if low is None else low
-        if ordered.scale != Scale.NUMBER:
+        if column.scale != Scale.NUMBER:
             return low + (high - low) / 2
         half = low / 2 + high / 2
         return half if low <= half < high else low
 
-    dtype = pl.Float64 if ordered.scale == Scale.NUMBER else _dtype(ordered)
+    dtype = pl.Float64 if column.scale == Scale.NUMBER else _dtype(column)
     return [_each(column.name, parts, middle, dtype)]
 
 

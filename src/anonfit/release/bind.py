@@ -19,8 +19,9 @@ from anonfit.errors import DataError, SpecError, did_you_mean, listed
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import read_recoding
 from anonfit.recoding.values import Values
-from anonfit.spec.model import ColumnSpec, OutputSpec, Spec, TargetSpec
+from anonfit.spec.model import ColumnSpec, Spec, TargetSpec
 from anonfit.spec.parse import refuse_open, unasked
+from anonfit.spec.settings import OUTPUT
 from anonfit.tables.databases import database_source, is_database
 from anonfit.tables.formats import FORMATS
 from anonfit.tables.reading import ReadOptions, column_names, read_table
@@ -33,16 +34,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-NEARLY_DISTINCT = 0.9
-"""A raw column with a larger share of distinct values identifies its records, and is released only if that is
-written.
-"""
-
-
 def is_text(source: str | Path) -> bool:
     """Whether a path is that of text files, or one whose format only reading it can tell."""
     name = str(source).lower()
-    typed = tuple(suffix for one in FORMATS.values() if not one.is_text for suffix in one.suffixes)
+    typed = tuple(suffix for form in FORMATS.values() if not form.is_text for suffix in form.suffixes)
     return not is_database(source) and not name.endswith(typed)
 
 
@@ -51,16 +46,14 @@ def source_of(spec: Spec) -> Any:
     source = spec.data.source
     if source is None:
         raise SpecError(["data.source is missing: name the file to anonymize."])
+    given = [name for name in ("table", "query", "delimiter", "header") if getattr(spec.data, name) is not None]
     if not isinstance(source, str | Path):
-        if given := [
-            name for name in ("table", "query", "delimiter", "header") if getattr(spec.data, name) is not None
-        ]:
+        if given:
             raise SpecError([f"data.{name} is not of a frame, and the source is one; remove it." for name in given])
         return source
-    if not is_text(source) and (
-        given := [one for one in ("delimiter", "header") if getattr(spec.data, one) is not None]
-    ):
-        raise SpecError([f"data.{name} is of text files, and data.source is none; remove it." for name in given])
+    of_texts = [name for name in given if name in ("delimiter", "header")]
+    if of_texts and not is_text(source):
+        raise SpecError([f"data.{name} is of text files, and data.source is none; remove it." for name in of_texts])
     if is_database(source):
         return database_source(str(source), table=spec.data.table, query=spec.data.query, folder=spec.folder or Path())
     if spec.data.table is not None or spec.data.query is not None:
@@ -80,12 +73,12 @@ def source_of(spec: Spec) -> Any:
 
 
 def _taxonomy(spec: Spec, name: str, column: ColumnSpec) -> Taxonomy | None:
-    found = column.taxonomy
-    if found is None or isinstance(found, Taxonomy):
-        return found
-    if isinstance(found, dict):
-        return Taxonomy.from_tree(found, column=name)
-    return read_taxonomy((spec.folder or Path()) / found, column=name)
+    taxonomy = column.taxonomy
+    if taxonomy is None or isinstance(taxonomy, Taxonomy):
+        return taxonomy
+    if isinstance(taxonomy, dict):
+        return Taxonomy.from_tree(taxonomy, column=name)
+    return read_taxonomy((spec.folder or Path()) / taxonomy, column=name)
 
 
 def schema_of(spec: Spec, names: Sequence[str]) -> Schema:
@@ -107,18 +100,18 @@ def schema_of(spec: Spec, names: Sequence[str]) -> Schema:
         raise SpecError(faults)
     columns = []
     for name in names:
-        found = spec.columns.get(name) or ColumnSpec(role=spec.data.default_role or Role.IDENTIFIER)
+        declared = spec.columns.get(name) or ColumnSpec(role=spec.data.default_role or Role.IDENTIFIER)
         columns.append(
             Column(
                 name,
-                found.role,
-                found.type,
-                found.order,
-                found.domain,
-                found.date_format,
-                _taxonomy(spec, name, found),
-                found.split,
-                found.release,
+                declared.role,
+                declared.type,
+                declared.order,
+                declared.domain,
+                declared.date_format,
+                _taxonomy(spec, name, declared),
+                declared.split,
+                declared.release,
             )
         )
     return Schema(tuple(columns))
@@ -167,13 +160,13 @@ def without_missing(spec: Spec, schema: Schema, frame: pl.DataFrame) -> pl.DataF
     """The rows that the missing policy lets through."""
     import polars as pl
 
-    names = complete_names(spec, schema)
     floats = [name for name in frame.columns if frame[name].dtype.is_float()]
     if floats:
         frame = frame.with_columns(pl.col(floats).fill_nan(None))
     if spec.data.missing_policy == "category":
         return frame
-    gaps = {name: frame[name].null_count() for name in names if frame[name].null_count()}
+    names = complete_names(spec, schema)
+    gaps = [name for name in names if frame[name].null_count()]
     if gaps and spec.data.missing_policy == "error":
         raise DataError(missing_refused(gaps))
     return frame.drop_nulls(names) if gaps else frame
@@ -195,19 +188,6 @@ def asked_raw(schema: Schema) -> list[Column]:
     ]
 
 
-def nearly_distinct(name: str, share: float) -> str:
-    """Why a raw column is refused of whose values such a share is distinct."""
-    return (
-        f"column '{name}' would be released as it is, and {share:.0%} of its values are distinct, so it can identify "
-        "records; make it a quasi-identifier or an identifier, or write release = true for it."
-    )
-
-
-def not_plain(name: str, dtype: object) -> str:
-    """Why a raw column is refused whose values are no plain ones."""
-    return f"column '{name}' is of type {dtype}; only plain values can be released."
-
-
 def missing_refused(names: Iterable[str]) -> str:
     """Why a table is refused that has missing values in these columns."""
     return (
@@ -221,7 +201,7 @@ def refuse_output(spec: Spec) -> None:
     refuse_open(spec)
     if faults := unasked(spec):
         raise SpecError(list(faults.values()))
-    if spec.output.populations != OutputSpec().populations:
+    if OUTPUT.is_changed(spec.output, "populations"):
         raise SpecError(
             ["output.populations is of a tree that is published itself; for the table that it stands for, remove it."]
         )
@@ -237,8 +217,10 @@ def check_bounds(spec: Spec, schema: Schema) -> None:
     """Names of bounds must not be those of other columns."""
     if spec.output.values == Values.BOUNDS:
         names = {column.name for column in schema.columns}
-        made = {f"{column.name}_{end}" for column in schema.quasi_identifiers for end in ("lower", "upper", "missing")}
-        if taken := sorted(names & made):
+        bounds = {
+            f"{column.name}_{end}" for column in schema.quasi_identifiers for end in ("lower", "upper", "missing")
+        }
+        if taken := sorted(names & bounds):
             raise SpecError(
                 [f"output.values = 'bounds' needs the column names {listed(taken)} for itself; rename them."]
             )
@@ -246,16 +228,21 @@ def check_bounds(spec: Spec, schema: Schema) -> None:
 
 def _target_requests(targets: Iterable[TargetSpec]) -> tuple[TargetRequest, ...]:
     return tuple(
-        TargetRequest(one.column, one.classes, one.equal_width, one.weight, one.scale, one.model) for one in targets
+        TargetRequest(target.column, target.classes, target.equal_width, target.weight, target.scale, target.model)
+        for target in targets
     )
 
 
 def demands_of(spec: Spec) -> Demands:
     """What every group must hold."""
-    asked = tuple(DiversityRequest(one.column, one.model, one.parameters) for one in spec.privacy.diversity)
+    diversity = tuple(
+        DiversityRequest(demand.column, demand.model, demand.parameters) for demand in spec.privacy.diversity
+    )
     capped = _target_requests(spec.capped_targets)
-    several = tuple(QuasiIdentifier(one.columns, one.k or spec.privacy.k) for one in spec.privacy.quasi_identifiers)
-    return Demands(spec.privacy.k, asked, spec.privacy.max_confidence, capped, spec.method.criterion, several)
+    several = tuple(
+        QuasiIdentifier(entry.columns, entry.k or spec.privacy.k) for entry in spec.privacy.quasi_identifiers
+    )
+    return Demands(spec.privacy.k, diversity, spec.privacy.max_confidence, capped, spec.method.criterion, several)
 
 
 def refining_of(spec: Spec) -> Refining | None:
@@ -288,7 +275,7 @@ def tree_of(spec: Spec) -> TreeRequest | None:
     variant = Variant(method.variant)
     default = 0.25 if variant == Variant.C45 else 0.0
     pruning = default if method.pruning is None else method.pruning
-    asked = [float(one.parameters["l"]) for one in privacy.diversity]
+    asked = [float(demand.parameters["l"]) for demand in privacy.diversity]
     return TreeRequest(
         _target_requests(spec.targets)[0],
         Demand(privacy.k, max(asked, default=1.0), privacy.max_confidence),

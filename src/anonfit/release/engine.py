@@ -14,12 +14,9 @@ from anonfit.engines.contract import Engine, InMemory, Opening
 from anonfit.engines.rows import check_writable
 from anonfit.errors import DataError, SpecError
 from anonfit.release.bind import (
-    NEARLY_DISTINCT,
     asked_raw,
     complete_names,
     missing_refused,
-    nearly_distinct,
-    not_plain,
     read_rows,
     without_missing,
     workload_of,
@@ -39,6 +36,8 @@ if TYPE_CHECKING:
 
 BATCH = 1 << 20
 """Rows that are read at once."""
+NEARLY_DISTINCT = 0.9
+"""A raw column with a larger share of distinct values identifies its records: it is released only if that is asked."""
 
 MAY_NOT_FIT = "the table may not fit in memory, but "
 SPARK, KNOWN, FITS, NO_DUCKDB, LARGE = (
@@ -48,7 +47,7 @@ SPARK, KNOWN, FITS, NO_DUCKDB, LARGE = (
     f"{MAY_NOT_FIT}the package duckdb is not installed",
     "the table does not fit in memory with ease",
 )
-NEEDS_MEMORY = {one.name: f"{one.asked} needs the engine 'memory'" for one in CAPABILITIES}
+NEEDS_MEMORY = {capability.name: f"{capability.asked} needs the engine 'memory'" for capability in CAPABILITIES}
 REASONS = (SPARK, KNOWN, FITS, NO_DUCKDB, LARGE, *(f"{MAY_NOT_FIT}{fault}" for fault in NEEDS_MEMORY.values()))
 """Why an engine was taken, in words: all that a report may say."""
 
@@ -87,7 +86,7 @@ def _unsupported(spec: Spec, engine: str) -> list[str]:
 
 
 def refuse_unsupported(spec: Spec, engine: str | None = None) -> None:
-    """Refuse a spec for an engine, if none is given the one that it names, which cannot do what it asks."""
+    """Refuse a spec whose engine, given or the one that it names, cannot do what it asks."""
     name = engine or spec.engine.name
     if name in ("auto", "memory"):
         return
@@ -137,10 +136,10 @@ def _asked_sets(spec: Spec, schema: Schema) -> tuple[tuple[str, ...], ...]:
     """The sets of columns whose values will be asked for: each column beside how many persons a row stands for."""
     workload, count = workload_of(spec), schema.name_of(Role.COUNT)
     names = complete_names(spec, schema)
-    names += [one.column for one in spec.privacy.diversity]
-    names += [one.column for one in spec.capped_targets]
-    names += [one.column for one in workload.used_targets]
-    names += [one.each for one in workload.selections if one.each is not None]
+    names += [demand.column for demand in spec.privacy.diversity]
+    names += [target.column for target in spec.capped_targets]
+    names += [target.column for target in workload.used_targets]
+    names += [selection.each for selection in workload.selections if selection.each is not None]
     if workload.sample_weight is not None:
         names.append(workload.sample_weight)
     if count is None:
@@ -157,11 +156,16 @@ def check_raw(engine: Engine, spec: Spec, schema: Schema) -> None:
     types = {column.name: engine.schema[column.name] for column in schema.released_raw}
     for name, dtype in types.items():
         if dtype.is_nested() or dtype == pl.Object:
-            raise DataError(not_plain(name, dtype))
+            raise DataError(f"column '{name}' is of type {dtype}; only plain values can be released.")
     check_writable(types, spec.output.format)
     asked = [column.name for column in asked_raw(schema)]
     shares = engine.distinct_shares(asked) if engine.rows > 1 and asked else {}
-    faults = [nearly_distinct(name, share) for name, share in shares.items() if share > NEARLY_DISTINCT]
+    faults = [
+        f"column '{name}' would be released as it is, and {share:.0%} of its values are distinct, so it can identify "
+        "records; make it a quasi-identifier or an identifier, or write release = true for it."
+        for name, share in shares.items()
+        if share > NEARLY_DISTINCT
+    ]
     if faults:
         raise SpecError(faults)
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.exploring import Candidate, explore, told
+from anonfit.algorithms.exploring import CandidateRule, exploration_record, explore
 from anonfit.algorithms.result import Anonymized
 from anonfit.criteria.objectives import OBJECTIVES, CriterionName
 from anonfit.metrics.registry import RecodedTable, metrics_of
-from anonfit.runtime.progress import Stage, silent
+from anonfit.runtime.progress import Stage
 from anonfit.spec.model import Spec, WeightRule
 from anonfit.tables.persons import Persons
 from anonfit.workload.targets import Workload
@@ -35,30 +35,20 @@ def explored(
     *,
     workload: Workload,
     names: list[str],
-    stage: Stage = silent,
+    stage: Stage,
 ) -> tuple[Spec, Anonymized, Mapping[str, Any]]:
-    """Try ways to weigh the quasi-identifiers of a frame.
-
-    Args:
-        spec: What is asked; its weights, if there are any, say what is known of how much columns matter.
-        frame: The raw rows.
-        persons: Who they stand for.
-        make: Makes regions for a workload.
-        workload: The spec's.
-        names: The quasi-identifiers.
-        stage: Told what is tried.
-
-    Returns:
-        The spec that asks for the chosen candidate alone, its regions, and the record of all that was tried.
+    """Try ways to weigh the quasi-identifiers `names` of a frame, whose regions `make` makes. Gives the spec that asks
+    for the chosen one alone, its regions, and the record of all; weights of the spec say how much columns are known to
+    matter.
     """
     stated = {name: float(spec.weights.get(name, 1.0)) for name in names}
 
     def measure(result: Anonymized) -> dict[str, float]:
         return _figures(result, frame, persons, k=spec.privacy.k, weights=stated)
 
-    found = explore(workload, stated, make, measure, seconds=spec.method.time_budget, stage=stage)
-    record = told(found, seconds=spec.method.time_budget, seed=spec.method.seed)
-    return _asking_for(spec, found.candidate), found.result, record | {"figures": dict(FIGURES)}
+    chosen = explore(workload, stated, make, measure, seconds=spec.method.time_budget, stage=stage)
+    record = exploration_record(chosen, seconds=spec.method.time_budget, seed=spec.method.seed)
+    return _asking_for(spec, chosen.candidate), chosen.result, record | {"figures": dict(FIGURES)}
 
 
 def _figures(
@@ -71,7 +61,7 @@ def _figures(
     return {metric.short or metric.name: float(metric.measure(table)) for metric in COMPARED}
 
 
-def _asking_for(spec: Spec, chosen: Candidate) -> Spec:
+def _asking_for(spec: Spec, chosen: CandidateRule) -> Spec:
     """A spec whose release is the candidate's, without any exploring; its weights say what features said."""
     method = replace(
         spec.method,

@@ -68,8 +68,8 @@ def _report(folder: Path) -> Mapping[str, Any]:
             raise report.refused("is no report of a release")
         asked = entries["asked"].named() if "asked" in entries else {}
         for target in asked["targets"].items() if "targets" in asked else ():
-            said = target.table(("column", "kind", "used"), target.named())
-            said["column"].text(), said["kind"].text(), said["used"].flag()
+            entry = target.table(("column", "kind", "used"), target.named())
+            entry["column"].text(), entry["kind"].text(), entry["used"].flag()
     except Damaged as error:
         raise ReleaseError(f"{path} is damaged: {error}; make the release again.") from None
     return report.plain()
@@ -197,13 +197,10 @@ def read_manifest(folder: Path, expected: str = FORMAT) -> dict[str, Any]:
     try:
         manifest = parse_json(read_text(path, "manifest", ReleaseError, megabytes=64))
         entries = JsonPart(manifest).named()
-        found_format, version = (
-            entries.get("format", JsonPart(None)).value,
-            entries.get("version", JsonPart(None)).value,
-        )
-        if found_format != expected or version != VERSION or type(version) is not int:
+        kind, version = (entries.get(name, JsonPart(None)).value for name in ("format", "version"))
+        if kind != expected or version != VERSION or type(version) is not int:
             raise ReleaseError(
-                f"{folder} has format {found_format!r:.40} version {version!r:.20}; here anonfit reads '{expected}' "
+                f"{folder} has format {kind!r:.40} version {version!r:.20}; here anonfit reads '{expected}' "
                 f"version {VERSION}."
             )
         files = {name: part.text() for name, part in _described(JsonPart(manifest), expected)["files"].named().items()}
@@ -216,23 +213,23 @@ def read_manifest(folder: Path, expected: str = FORMAT) -> dict[str, Any]:
 def _described(manifest: JsonPart, expected: str) -> dict[str, JsonPart]:
     """The entries of a manifest, all of them known and of the right kind."""
     of_table = ("data", "rows") if expected == FORMAT else ()
-    found = manifest.table(
+    parts = manifest.table(
         ("format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "audit", "files", *of_table)
     )
     for name in ("anonfit", "engine", "algorithm"):
-        found[name].text()
+        parts[name].text()
     for name in ("packages", "spec", "audit", "files", *of_table):
-        found[name].plain()
+        parts[name].plain()
     if expected != FORMAT:
-        found["files"].table(TREE_FILES)
+        parts["files"].table(TREE_FILES)
     else:
-        data = found["data"].table(("file", "rows", "columns", "texts"))
+        data = parts["data"].table(("file", "rows", "columns", "texts"))
         kind = data["file"].word([data_name(kind) for kind in FORMATS])
         data["rows"].whole(0, 2**63 - 1)
         if not set(data["texts"].texts()) <= set(data["columns"].texts()):
             raise data["texts"].refused("names columns that the data has not")
-        found["files"].table((kind, "recoding.json", "report.json", "report.html"))
-    return found
+        parts["files"].table((kind, "recoding.json", "report.json", "report.html"))
+    return parts
 
 
 def _check_entries(folder: Path) -> None:

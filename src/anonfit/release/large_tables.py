@@ -4,7 +4,6 @@ of all persons, and all rows of some regions that were drawn at random."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.metrics.groups import CombinationCounter, InitialRisk
-from anonfit.release.result import Made, raw_batches
+from anonfit.release.result import Draft, raw_batches
 from anonfit.tables.codebook import code_column
 from anonfit.tables.ingesting import RawColumns, ScannedColumns
 from anonfit.tables.schema import Domain, Role
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 DRAWN = 1 << 20
-"""Rows of the regions that are drawn, about."""
+"""About how many rows the drawn regions have."""
 HUGE = 1 << 16
 """A region of more persons is not drawn as a whole."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -34,13 +33,12 @@ class LargeTable:
     used: NDArray[np.int64]
     sizes: NDArray[np.int64]
     initial: InitialRisk
-    drawn: Made
+    drawn: Draft
 
     @property
     def drawn_rows(self) -> int:
         """The rows of the regions that were drawn."""
-        assert self.drawn.source is not None
-        return len(self.drawn.source)
+        return len(self.drawn.raw_rows)
 
 
 def drawn_content(rows: int, of: int) -> dict[str, Any]:
@@ -53,36 +51,35 @@ def drawn_content(rows: int, of: int) -> dict[str, Any]:
     return {"rows": rows, "of": of, "sentence": sentence}
 
 
-def released_table(made: Made) -> pl.DataFrame | pl.LazyFrame:
+def released_table(draft: Draft) -> pl.DataFrame | pl.LazyFrame:
     """The released table; a large one is read from its file by who needs it."""
-    if not made.is_large:
-        return made.table
-    assert made.stored is not None
-    return made.stored.scan()
+    if not draft.is_large:
+        return draft.table
+    assert draft.stored is not None
+    return draft.stored.scan()
 
 
-def raw_columns(made: Made) -> RawColumns:
-    """The raw columns, as far as it takes to know what they hold."""
-    if made.is_large:
-        assert made.scan is not None
-        return ScannedColumns(made.scan)
-    assert made.source is not None
-    return made.source
+def raw_columns(draft: Draft) -> RawColumns:
+    """The raw columns; of a large table each is read only when it is asked for."""
+    if draft.is_large:
+        assert draft.scan is not None
+        return ScannedColumns(draft.scan)
+    return draft.raw_rows
 
 
-def whole_domains(made: Made) -> list[Domain]:
+def whole_domains(draft: Draft) -> list[Domain]:
     """What codes of the quasi-identifiers stand for, by the values of all rows: those that were drawn lack some."""
     import polars as pl
 
-    assert made.scan is not None
-    count = made.schema.name_of(Role.COUNT)
-    found = []
-    for column in made.schema.quasi_identifiers:
-        held = made.scan.select(
+    assert draft.scan is not None
+    count = draft.schema.name_of(Role.COUNT)
+    domains = []
+    for column in draft.schema.quasi_identifiers:
+        counted = draft.scan.select(
             pl.col(column.name).alias("value"),
             (pl.lit(1) if count is None else pl.col(count)).cast(pl.Int64).alias("persons"),
         )
-        groups = held.group_by("value").agg(pl.col("persons").sum()).collect(engine="streaming")
+        groups = counted.group_by("value").agg(pl.col("persons").sum()).collect(engine="streaming")
         each = groups["persons"].to_numpy()
 
         def persons(of_row: NDArray[np.int64], size: int, each: NDArray[np.int64] = each) -> NDArray[np.int64]:
@@ -91,14 +88,8 @@ def whole_domains(made: Made) -> list[Domain]:
             return sums
 
         values = groups["value"].alias(column.name)
-        found.append(code_column(column, values, persons=persons, k=made.spec.privacy.k).domain)
-    return found
-
-
-def _batches(made: Made) -> Iterator[tuple[pl.DataFrame, NDArray[np.int32]]]:
-    """The raw rows, some at a time, and the node of each."""
-    for frame in raw_batches(made):
-        yield frame, made.recoding.nodes(made.recoding.cells(frame))
+        domains.append(code_column(column, values, persons=persons, k=draft.spec.privacy.k).domain)
+    return domains
 
 
 def drawn_regions(nodes: NDArray[np.integer[Any]], share: float, seed: int) -> NDArray[np.bool_]:
@@ -113,17 +104,17 @@ def drawn_regions(nodes: NDArray[np.integer[Any]], share: float, seed: int) -> N
 class _Drawing:
     """Draws rows: all rows of some regions; of regions that are too large for that, some of the rows."""
 
-    def __init__(self, made: Made, is_huge: NDArray[np.bool_] | None = None) -> None:
+    def __init__(self, draft: Draft, is_huge: NDArray[np.bool_] | None = None) -> None:
         """`is_huge` says of every node whether its region is too large; None: none is."""
-        self.made, self.is_huge = made, is_huge
-        self.share = min(1.0, DRAWN / max(1, made.rows.released))
+        self.draft, self.is_huge = draft, is_huge
+        self.share = min(1.0, DRAWN / max(1, draft.rows.released))
         self.seen = 0
         self.frames: list[pl.DataFrame] = []
         self.nodes: list[NDArray[np.int32]] = []
 
     def add(self, frame: pl.DataFrame, nodes: NDArray[np.int32]) -> None:
         """Some more rows."""
-        seed = self.made.spec.method.seed
+        seed = self.draft.spec.method.seed
         drawn = drawn_regions(nodes, self.share, seed)
         if self.is_huge is not None:
             rows = np.arange(self.seen, self.seen + len(nodes))
@@ -133,33 +124,31 @@ class _Drawing:
         self.frames.append(frame[chosen])
         self.nodes.append(nodes[chosen])
 
-    def release(self) -> Made:
+    def release(self) -> Draft:
         """The same release with the rows that were drawn only."""
         import polars as pl
 
         rows, nodes = pl.concat(self.frames), np.concatenate(self.nodes)
-        return replace(self.made, held_source=rows, held_nodes=nodes, scan=None)
+        return replace(self.draft, held_source=rows, held_nodes=nodes, scan=None)
 
 
-def read_large(made: Made, largest: int) -> LargeTable:
-    """Read all rows once; twice if some regions, the largest of which has so many persons, are too large to be drawn as
-    a whole.
-    """
+def read_large(draft: Draft, largest: int) -> LargeTable:
+    """Read all rows once; twice if the largest region, of so many persons, is too large to be drawn as a whole."""
     import polars as pl
 
-    count = made.schema.name_of(Role.COUNT)
+    count = draft.schema.name_of(Role.COUNT)
     counter = CombinationCounter(has_counts=count is not None)
-    sizes = np.zeros(made.recoding.node_count, np.int64)
-    drawing = _Drawing(made) if largest <= HUGE else None
-    for frame, nodes in _batches(made):
+    sizes = np.zeros(draft.recoding.node_count, np.int64)
+    drawing = _Drawing(draft) if largest <= HUGE else None
+    for frame, nodes in raw_batches(draft):
         persons = None if count is None else frame[count].cast(pl.Int64).to_numpy()
         sizes += np.bincount(nodes, weights=persons, minlength=len(sizes)).astype(np.int64)
-        counter.add(frame.select(made.recoding.quasi_identifiers), persons)
+        counter.add(frame.select(draft.recoding.quasi_identifiers), persons)
         if drawing is not None:
             drawing.add(frame, nodes)
     if drawing is None:
-        drawing = _Drawing(made, sizes > HUGE)
-        for frame, nodes in _batches(made):
+        drawing = _Drawing(draft, sizes > HUGE)
+        for frame, nodes in raw_batches(draft):
             drawing.add(frame, nodes)
     used = np.flatnonzero(sizes)
-    return LargeTable(used, sizes[used], counter.risk(made.spec.privacy.k), drawing.release())
+    return LargeTable(used, sizes[used], counter.risk(draft.spec.privacy.k), drawing.release())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How useful and how risky a made table is: the figures of its report that are no part of the audit. They are measured
-once and told twice, in public by the disclosure rule and in full to the owner of the data.
+"""How useful and how risky a table is: the figures of its report that are no part of the audit. They are measured once
+and told twice, in public by the disclosure rule and in full to the owner of the data.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from anonfit.metrics.workload import TargetFigures, coded_targets, predictions, 
 from anonfit.privacy.disclosure import EVERYTHING, Disclosure
 from anonfit.release.bind import demands_of, refining_of, tree_of, workload_of
 from anonfit.release.large_tables import LargeTable, drawn_content, whole_domains
-from anonfit.release.result import Made
+from anonfit.release.result import Draft
 from anonfit.release.run import make
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
@@ -93,172 +93,166 @@ class Appraisal:
 
     def _queries(self, rule: Disclosure) -> dict[str, Any]:
         if not rule.min_persons:
-            asks = [one.ask for one in self.asked[: len(self.queries)]]
+            asks = [question.ask for question in self.asked[: len(self.queries)]]
             return internal_queries(asks, self.queries, left_out=len(self.asked) - len(self.queries))
         return public_queries(self.queries, rule, asked=len(self.asked), total=self.total)
 
 
-def _held(made: Made, nodes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _held(draft: Draft) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The nodes that hold released rows, and how many: rows, or the persons they stand for."""
-    assert made.source is not None
-    count, released = made.schema.name_of(Role.COUNT), nodes >= 0
-    weights = None if count is None else made.source[count].cast(int).to_numpy()[released]
+    count, nodes = draft.schema.name_of(Role.COUNT), draft.node_of_row
+    released = nodes >= 0
+    weights = None if count is None else draft.raw_rows[count].cast(int).to_numpy()[released]
     sizes = np.bincount(nodes if released.all() else nodes[released], weights=weights).astype(np.int64)
     used = np.flatnonzero(sizes)
     return used, sizes[used]
 
 
-def _released(made: Made) -> pl.DataFrame:
-    """The raw rows that were released: figures of the others would tell how many these are."""
-    assert made.source is not None
-    assert made.nodes is not None
-    kept = made.nodes >= 0
-    return made.source if bool(kept.all()) else made.source[np.flatnonzero(kept)]
+def _released(draft: Draft) -> tuple[pl.DataFrame, NDArray[np.int32]]:
+    """The raw rows that were released and their nodes: figures of the others would tell how many these are."""
+    kept = draft.node_of_row >= 0
+    rows = draft.raw_rows if bool(kept.all()) else draft.raw_rows[np.flatnonzero(kept)]
+    return rows, draft.node_of_row[kept]
 
 
-def _persons_of(made: Made, used: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _persons_of(draft: Draft, used: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """The persons of each group: where a person has several rows, fewer than these."""
-    if made.schema.name_of(Role.ENTITY) is None:
+    if draft.schema.name_of(Role.ENTITY) is None:
         return sizes
-    assert made.nodes is not None
-    nodes = made.nodes[made.nodes >= 0].astype(np.int64)
-    return persons_in(made.schema, _released(made)).of_groups(nodes, int(used.max(initial=0)) + 1)[used]
+    rows, nodes = _released(draft)
+    return persons_in(draft.schema, rows).of_groups(nodes.astype(np.int64), int(used.max(initial=0)) + 1)[used]
 
 
-def _of_regions(made: Made) -> Appraisal:
+def _of_regions(draft: Draft) -> Appraisal:
     """What regions leave of the columns and tell of the targets."""
-    assert made.source is not None
-    assert made.nodes is not None
-    used, sizes = _held(made, made.nodes)
-    found = details(made.recoding, used, sizes)
-    targets = coded_targets(workload_of(made.spec), made.schema, made.source)
-    persons, has_entities = _persons_of(made, used, sizes), made.schema.name_of(Role.ENTITY) is not None
-    k = made.spec.privacy.k
-    told = np.maximum(persons // k * k, 1) if has_entities else persons  # in multiples of k, as all that is told
+    used, sizes = _held(draft)
+    shares = details(draft.recoding, used, sizes)
+    targets = coded_targets(workload_of(draft.spec), draft.schema, draft.raw_rows)
+    persons, has_entities = _persons_of(draft, used, sizes), draft.schema.name_of(Role.ENTITY) is not None
+    k = draft.spec.privacy.k
+    rounded = np.maximum(persons // k * k, 1) if has_entities else persons  # in multiples of k, as all that is told
     return Appraisal(
         sizes=persons,
-        details=found,
+        details=shares,
         counted="records" if has_entities else "persons",
-        partition=partition_content(made.recoding, used, told, [detail.shares for detail in found]),
-        predictions=predictions(targets, made.nodes, made.recoding.node_count),
-        columns=RecodedTable(made.recoding, used, counts=sizes, weights=_weights(made)),
+        partition=partition_content(draft.recoding, used, rounded, [detail.shares for detail in shares]),
+        predictions=predictions(targets, draft.node_of_row, draft.recoding.node_count),
+        columns=RecodedTable(draft.recoding, used, counts=sizes, weights=_weights(draft)),
     )
 
 
-def _of_all(made: Made, large: LargeTable, found: Appraisal) -> Appraisal:
+def _of_all(draft: Draft, large: LargeTable, drawn: Appraisal) -> Appraisal:
     """Figures of regions that were drawn, with those that rest on all regions' sizes."""
-    shares = details(made.recoding, large.used, large.sizes)
+    shares = details(draft.recoding, large.used, large.sizes)
     return replace(
-        found,
+        drawn,
         sizes=large.sizes,
         details=shares,
-        partition=partition_content(made.recoding, large.used, large.sizes, [detail.shares for detail in shares]),
-        columns=RecodedTable(made.recoding, large.used, counts=large.sizes, weights=_weights(made)),
-        comparison=None if found.comparison is None else replace(found.comparison, of=made.rows.released),
-        drawn=(large.drawn_rows, made.rows.released),
+        partition=partition_content(draft.recoding, large.used, large.sizes, [detail.shares for detail in shares]),
+        columns=RecodedTable(draft.recoding, large.used, counts=large.sizes, weights=_weights(draft)),
+        comparison=None if drawn.comparison is None else replace(drawn.comparison, of=draft.rows.released),
+        drawn=(large.drawn_rows, draft.rows.released),
     )
 
 
-def _weights(made: Made) -> Mapping[str, float]:
+def _weights(draft: Draft) -> Mapping[str, float]:
     """How much columns matter, as it was given or found."""
-    return made.spec.weights if made.learned is None else made.learned.weights
+    return draft.spec.weights if draft.learned is None else draft.learned.weights
 
 
-def _clusters(made: Made) -> ClusterFigures | None:
+def _clusters(draft: Draft) -> ClusterFigures | None:
     """Clusters in the release and in the raw rows, where the release is for these and they can be found."""
-    workload = workload_of(made.spec)
+    workload = workload_of(draft.spec)
     if not workload.objective.clusters or not can_cluster():
         return None
-    assert made.nodes is not None
-    nodes, clusters = made.nodes[made.nodes >= 0], made.spec.workload.clusters
-    return workload_clusters(workload, made.recoding, made.schema, _released(made), nodes, clusters=clusters)
-
-
-def _setting(made: Made) -> HoldoutRequest:
-    assert made.source is not None
-    return HoldoutRequest(
-        schema=made.schema,
-        frame=made.source,
-        persons=partial(persons_in, made.schema),
-        demands=demands_of(made.spec),
-        workload=workload_of(made.spec),
-        cut_points=made.spec.method.cut_points,
-        seed=made.spec.method.seed,
-        refining=refining_of(made.spec),
-        tree=tree_of(made.spec),
+    return workload_clusters(
+        workload, draft.recoding, draft.schema, *_released(draft), clusters=draft.spec.workload.clusters
     )
 
 
-def measure_all(made: Made, *, ks: Sequence[int] = (), large: LargeTable | None = None) -> Appraisal:
-    """Measure also the risk before, what the purpose gained on rows that were put aside, and, if any k are given, what
-    other k would be worth.
+def _setting(draft: Draft) -> HoldoutRequest:
+    return HoldoutRequest(
+        schema=draft.schema,
+        frame=draft.raw_rows,
+        persons=partial(persons_in, draft.schema),
+        demands=demands_of(draft.spec),
+        workload=workload_of(draft.spec),
+        cut_points=draft.spec.method.cut_points,
+        seed=draft.spec.method.seed,
+        refining=refining_of(draft.spec),
+        tree=tree_of(draft.spec),
+    )
 
-    The gain is measured of what a release was made for, so not where new rows went through an earlier recoding.
+
+def measure_all(draft: Draft, *, ks: Sequence[int] = (), large: LargeTable | None = None) -> Appraisal:
+    """Measure a draft: its regions, the risk of the raw rows, what the purpose gained on held-out rows, and, if any k
+    are given, what other k would be worth.
+
+    The gain is of what a release was made for, so it is not measured where new rows went through an earlier recoding.
     """
     if large is not None:
-        found = _of_all(made, large, measure_all(replace(large.drawn, asked=()), ks=ks))
-        return replace(found, initial=large.initial, **_queries(large.drawn, made))
+        appraisal = _of_all(draft, large, measure_all(replace(large.drawn, asked=()), ks=ks))
+        return replace(appraisal, initial=large.initial, **_queries(large.drawn, draft))
     # Counting raw combinations leaves a core to the rest.
     with ThreadPoolExecutor(1) as pool:
         risk = pool.submit(
             initial_risk,
-            _released(made),
-            made.recoding.quasi_identifiers,
-            k=made.spec.privacy.k,
-            entity=made.schema.name_of(Role.ENTITY),
-            count=made.schema.name_of(Role.COUNT),
+            _released(draft)[0],
+            draft.recoding.quasi_identifiers,
+            k=draft.spec.privacy.k,
+            entity=draft.schema.name_of(Role.ENTITY),
+            count=draft.schema.name_of(Role.COUNT),
         )
-        found = _of_regions(made)
-        found = replace(found, initial=risk.result(), **_queries(made), rules=_rules(made), clusters=_clusters(made))
-    if made.extends:
-        return found
-    if made.spec.privacy.quasi_identifiers:
+        appraisal = _of_regions(draft)
+        appraisal = replace(
+            appraisal, initial=risk.result(), **_queries(draft), rules=_rules(draft), clusters=_clusters(draft)
+        )
+    if draft.extends:
+        return appraisal
+    if draft.spec.privacy.quasi_identifiers:
         if ks:
             raise RequestError(
                 "a curve is over one k; with privacy.quasi_identifiers, each of which has its own, leave it out."
             )
-        return found  # there is no blind release of several quasi-identifiers to compare with
-    holdout = draw_holdout(_setting(made)) if ks or has_purpose(workload_of(made.spec)) else None
-    found = replace(found, comparison=compare(holdout))
-    return replace(found, curve=_curve(holdout, ks)) if ks else found
+        return appraisal  # there is no blind release of several quasi-identifiers to compare with
+    holdout = draw_holdout(_setting(draft)) if ks or has_purpose(workload_of(draft.spec)) else None
+    appraisal = replace(appraisal, comparison=compare(holdout))
+    return replace(appraisal, curve=_curve(holdout, ks)) if ks else appraisal
 
 
-def _queries(made: Made, whole: Made | None = None) -> dict[str, Any]:
+def _queries(draft: Draft, whole: Draft | None = None) -> dict[str, Any]:
     """How the queries of the log are answered, where there is one; `whole` has all rows, where some were drawn."""
-    if not made.asked:
+    if not draft.asked:
         return {}
-    assert made.source is not None
-    assert made.nodes is not None
-    persons = persons_in(made.schema, made.source)
+    persons = persons_in(draft.schema, draft.raw_rows)
     table = query_table(
-        made.recoding,
-        made.schema.columns,
-        made.source,
-        made.nodes,
+        draft.recoding,
+        draft.schema.columns,
+        draft.raw_rows,
+        draft.node_of_row,
         persons,
-        k=made.spec.privacy.k,
+        k=draft.spec.privacy.k,
         domains=None if whole is None else whole_domains(whole),
     )
-    judged = judge_queries([(one.ask, one.times) for one in made.asked[:JUDGED]], table)
-    total = len(made.source) if persons.counts is None else int(persons.counts.sum(dtype=np.int64))
-    return {"asked": made.asked, "queries": tuple(judged), "total": total}
+    judged = judge_queries([(question.ask, question.times) for question in draft.asked[:JUDGED]], table)
+    total = len(draft.raw_rows) if persons.counts is None else int(persons.counts.sum(dtype=np.int64))
+    return {"asked": draft.asked, "queries": tuple(judged), "total": total}
 
 
-def _rules(made: Made) -> tuple[AssociationRule, ...] | None:
+def _rules(draft: Draft) -> tuple[AssociationRule, ...] | None:
     """Association rules of the released rows, of columns that are not guarded; None if they are not asked for."""
-    if not made.spec.workload.rules:
+    if not draft.spec.workload.rules:
         return None
-    assert made.nodes is not None
-    rows, nodes = _released(made), made.nodes[made.nodes >= 0]
+    rows, nodes = _released(draft)
     if len(rows) > ROWS:
-        drawn = np.random.default_rng(made.spec.method.seed).choice(len(rows), ROWS, replace=False)
+        drawn = np.random.default_rng(draft.spec.method.seed).choice(len(rows), ROWS, replace=False)
         rows, nodes = rows[drawn], nodes[drawn]
     names = [
         column.name
-        for column in made.schema.of_role(Role.INSENSITIVE, Role.TARGET)
-        if not (made.spec.privacy.max_confidence < 1 and column.role == Role.TARGET)
+        for column in draft.schema.of_role(Role.INSENSITIVE, Role.TARGET)
+        if not (draft.spec.privacy.max_confidence < 1 and column.role == Role.TARGET)
     ]
-    return tuple(find_rules(items_of(made.recoding, nodes, rows, names)))
+    return tuple(find_rules(items_of(draft.recoding, nodes, rows, names)))
 
 
 def _curve(holdout: Holdout | None, ks: Sequence[int]) -> Curve:
@@ -280,8 +274,8 @@ def risk_utility_curve(spec: Spec, source: Any = None, *, ks: Sequence[int]) -> 
         it is for the owner of the data: the disclosure rule was not applied.
     """
     ks = read_ks(ks)
-    made = make(replace(spec, privacy=replace(spec.privacy, k=ks[0])), source=source)
-    points: list[dict[str, Any]] = curve_content(_curve(draw_holdout(_setting(made)), ks), EVERYTHING)["points"]
+    draft = make(replace(spec, privacy=replace(spec.privacy, k=ks[0])), source=source)
+    points: list[dict[str, Any]] = curve_content(_curve(draw_holdout(_setting(draft)), ks), EVERYTHING)["points"]
     return points
 
 
@@ -299,9 +293,9 @@ def formula_columns(table: pl.DataFrame | pl.LazyFrame) -> list[str]:
         for name, dtype in schema.items()
         if isinstance(dtype, pl.String | dictionary)
     ]
-    found = table.lazy().select(asked).collect(engine="streaming").row(0, named=True) if asked else {}
-    names = pl.select(runs(pl.lit(name)).alias(name) for name in schema).row(0, named=True)
-    return [name for name in schema if found.get(name) or names[name]]
+    of_texts = table.lazy().select(asked).collect(engine="streaming").row(0, named=True) if asked else {}
+    of_names = pl.select(runs(pl.lit(name)).alias(name) for name in schema).row(0, named=True)
+    return [name for name in schema if of_texts.get(name) or of_names[name]]
 
 
 def different_labels(table: pl.DataFrame | pl.LazyFrame, name: str) -> int | None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from anonfit.engines.rows import write_table
 from anonfit.errors import AnonfitError, AuditFailed, ReleaseError, refuse_fork
 from anonfit.release.evidence import (
-    audit_made,
+    audit_draft,
     both_reports,
     manifest_spec,
     public_rule,
@@ -34,8 +34,8 @@ from anonfit.release.folder import (
     load_folder,
     publish,
 )
-from anonfit.release.result import Made
-from anonfit.release.retelling import retold, spec_of_manifest
+from anonfit.release.result import Draft
+from anonfit.release.retelling import expected_report, spec_of_manifest
 from anonfit.release.warmup import prepare
 from anonfit.report.page import internal_page, report_page
 from anonfit.runtime.files import file_hash, workplace, write_new
@@ -52,79 +52,79 @@ INTERNAL = ("selections", "initial_risk", "attack", "predictions", "comparison",
 """What the internal record tells without the disclosure rule."""
 
 
-def _audit_file(made: Made, data: Path) -> Audit:
+def _audit_file(draft: Draft, data: Path) -> Audit:
     """Audit the written file, its values and its bytes; one that cannot even be audited is not published either."""
     from anonfit.auditing.file_bytes import check_bytes
 
     try:
         with ThreadPoolExecutor(1) as pool:
-            content = pool.submit(check_bytes, data, _texts(made))
-            audit = audit_made(made, data)
+            content = pool.submit(check_bytes, data, _texts(draft))
+            audit = audit_draft(draft, data)
             return replaced(audit, findings=(*audit.findings, content.result()))
     except AnonfitError as error:
         raise AuditFailed(f"the written file cannot be audited, so nothing is published: {error}") from None
 
 
-def _write(made: Made, data: Path, kind: str) -> None:
-    """The released table as a file: what is one already is moved there."""
-    if made.stored is not None and made.stored.kind == kind and made.stored.path.exists():
+def _write(draft: Draft, data: Path, kind: str) -> None:
+    """The released table as a file; where it is one already, that is linked or copied."""
+    if draft.stored is not None and draft.stored.kind == kind and draft.stored.path.exists():
         try:
-            os.link(made.stored.path, data)
+            os.link(draft.stored.path, data)
             return
         except OSError:  # on another disk, or one that knows no links
             pass
         try:
-            shutil.copyfile(made.stored.path, data)
+            shutil.copyfile(draft.stored.path, data)
         except OSError as error:
             raise ReleaseError(f"the data file could not be written ({error.strerror}): is the disk full?") from None
     else:
-        write_table(made.table, data, kind)
+        write_table(draft.table, data, kind)
 
 
-def _prepare_comparison(made: Made, stage: Stage) -> None:
+def _prepare_comparison(draft: Draft, stage: Stage) -> None:
     """What was refined top-down is compared with blind regions, whose kernels the run did not need before."""
-    spec = made.spec
-    if spec.method.capabilities.refines and not (made.extends or spec.privacy.quasi_identifiers):
+    spec = draft.spec
+    if spec.method.capabilities.refines and not (draft.extends or spec.privacy.quasi_identifiers):
         prepare(stage, models=spec.privacy.has_models, ahead=False)
 
 
 def package_versions() -> dict[str, str]:
     """The versions of the packages that a release depends on."""
-    found = {}
+    versions = {}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+            versions[name] = "unknown"
+    return versions
 
 
-def _texts(made: Made) -> list[str]:
+def _texts(draft: Draft) -> list[str]:
     """The released columns that hold texts."""
     import polars as pl
 
     kinds = pl.String | pl.Categorical | pl.Enum
-    return [name for name, dtype in made.dtypes.items() if isinstance(dtype, kinds)]
+    return [name for name, dtype in draft.dtypes.items() if isinstance(dtype, kinds)]
 
 
-def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
-    rule, counts = public_rule(made), made.rows
+def _manifest(draft: Draft, report: dict[str, Any], kind: str) -> dict[str, Any]:
+    rule, counts, versions = public_rule(draft), draft.rows, package_versions()
     return {
         "format": FORMAT,
         "version": VERSION,
-        "anonfit": package_versions()["anonfit"],
-        "packages": package_versions(),
-        "engine": made.engine,
+        "anonfit": versions["anonfit"],
+        "packages": versions,
+        "engine": draft.engine,
         "algorithm": report["asked"]["algorithm"],
-        "spec": manifest_spec(made),
+        "spec": manifest_spec(draft),
         "data": {
             "file": data_name(kind),
-            "rows": made.released,
-            "columns": list(made.dtypes),
-            "texts": _texts(made),
+            "rows": draft.released,
+            "columns": list(draft.dtypes),
+            "texts": _texts(draft),
         },
         "rows": {
-            "released": made.released,
+            "released": draft.released,
             "withheld": rule.rows(counts.withheld, counts.withheld_persons),
             "dropped": rule.rows(counts.dropped, counts.dropped_persons),
         },
@@ -139,35 +139,41 @@ def source_hash(spec: Spec) -> dict[str, str] | None:
     return {"path": str(path), "sha256": file_hash(path)} if path is not None and path.is_file() else None
 
 
-def _internal(made: Made, audit: Audit, target: Path, source: dict[str, str] | None, report: Mapping[str, Any]) -> str:
-    """The record for the owner of the data: all of the spec, the input's hash, and the figures that are not public;
-    `report` is the internal one.
-    """
+def internal_record(target: Path, spec: Spec, source: Mapping[str, str] | None, figures: Mapping[str, Any]) -> str:
+    """The record for the owner of the data: all of the spec, the input's hash, and figures that are not public."""
     record = {
         "format": RECORD,
         "version": 1,
         "release": target.name,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "packages": package_versions(),
-        "spec": spec_tables(made.spec),
+        "spec": spec_tables(spec),
         "source": source,
-        "rows": {
-            "read": made.rows.read,
-            "dropped": made.rows.dropped,
-            "withheld": made.rows.withheld,
-            "released": made.released,
-        },
-        **{name: report[name] for name in INTERNAL},
-        **({} if made.refinements is None else {"refinements": made.refinements}),
-        **({} if made.learned is None else {"learned_weights": asdict(made.learned)}),
-        **({} if made.exploration is None else {"exploration": made.exploration}),
-        "audit": audit.to_dict(),
+        **figures,
     }
     return json.dumps(record, indent=1, ensure_ascii=False, default=str) + "\n"
 
 
-def publish_made(
-    made: Made,
+def _internal_figures(draft: Draft, audit: Audit, report: Mapping[str, Any]) -> dict[str, Any]:
+    """What the internal record tells of a table; `report` is the internal one."""
+    rows = draft.rows
+    return {
+        "rows": {
+            "read": rows.read,
+            "dropped": rows.dropped,
+            "withheld": rows.withheld,
+            "released": draft.released,
+        },
+        **{name: report[name] for name in INTERNAL},
+        **({} if draft.refinements is None else {"refinements": draft.refinements}),
+        **({} if draft.learned is None else {"learned_weights": asdict(draft.learned)}),
+        **({} if draft.exploration is None else {"exploration": draft.exploration}),
+        "audit": audit.to_dict(),
+    }
+
+
+def publish_draft(
+    draft: Draft,
     target: Path,
     *,
     kind: FormatName | None = None,
@@ -175,13 +181,13 @@ def publish_made(
     ks: Sequence[int] = (),
     stage: Stage = silent,
 ) -> dict[str, Any]:
-    """Write, audit and publish a release folder, and the internal record and report beside it; returns the public
-    report. `ks` asks for a curve over these k in it.
+    """Write, audit and publish a folder, with internal files beside it; returns the public report (with a curve over
+    `ks`).
     """
     refuse_fork()
     target = Path(target).absolute()
-    kind = kind or made.spec.output.format
-    made = replaced(made, spec=replaced(made.spec, output=replaced(made.spec.output, format=kind)))
+    kind = kind or draft.spec.output.format
+    draft = replaced(draft, spec=replaced(draft.spec, output=replaced(draft.spec.output, format=kind)))
     check_free(target, replace=replace)
     with workplace(target) as place:
         folder = place / "release"
@@ -190,26 +196,26 @@ def publish_made(
         data = folder / data_name(kind)
         # Hashing needs a core for a while, and writing leaves one free.
         with ThreadPoolExecutor(1) as pool:
-            recoding = pool.submit(lambda: write_new(folder / "recoding.json", made.recoding.to_json()))
-            source = pool.submit(source_hash, made.spec)
-            _write(made, data, kind)
+            recoding = pool.submit(lambda: write_new(folder / "recoding.json", draft.recoding.to_json()))
+            source = pool.submit(source_hash, draft.spec)
+            _write(draft, data, kind)
             recoding.result()
             stage("Auditing")
             written = pool.submit(file_hash, data)
-            audit = _audit_file(made, data)
+            audit = _audit_file(draft, data)
             require_passed(audit)
-            _prepare_comparison(made, stage)
+            _prepare_comparison(draft, stage)
             stage("Reporting")
-            report, owners = both_reports(made, audit, ks=ks)
-            owners["exploration"] = made.exploration
+            report, owners = both_reports(draft, audit, ks=ks)
+            owners["exploration"] = draft.exploration
             write_new(folder / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
             write_new(folder / "report.html", report_page(report))
             data_hash, input_hash = written.result(), source.result()
-        internal = _internal(made, audit, target, input_hash, owners)
+        internal = internal_record(target, draft.spec, input_hash, _internal_figures(draft, audit, owners))
         publish(
             folder,
             target,
-            _manifest(made, report, kind),
+            _manifest(draft, report, kind),
             load=partial(_audited_by_others, audit=audit),
             records={"internal.json": internal, "internal.html": internal_page(owners)},
             hashes={data.name: data_hash},
@@ -225,7 +231,7 @@ def _audited_by_others(folder: Path, *, audit: Audit) -> None:
     try:
         loaded = load_folder(folder, rows=False)
         spec_of_manifest(loaded.manifest["spec"], loaded.recoding)
-        found = check_published(folder, audit, retold)
+        findings = check_published(folder, audit, expected_report)
     except AnonfitError as error:
         raise AuditFailed(f"what was written cannot be loaded, so nothing is published: {error}") from None
-    require_passed(replaced(audit, findings=found))
+    require_passed(replaced(audit, findings=findings))

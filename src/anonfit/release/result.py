@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pipeline makes: a table that may be released, what it was made from, and how."""
+"""A release before it is published: the table, what it was made from, and how."""
 
 from __future__ import annotations
 
@@ -52,19 +52,17 @@ class RowCounts:
 
 
 def within_limit(spec: Spec, rows: RowCounts) -> RowCounts:
-    """What became of the rows, unless more were withheld than `suppression_limit` allows. Rows that the missing policy
-    drops are counted apart: the limit is a share of the others.
-    """
+    """The same counts, refused if more rows are withheld than `suppression_limit` allows of those not dropped."""
     of, limit, least = rows.read - rows.dropped, Decimal(repr(spec.privacy.suppression_limit)), spec.privacy.least
     most = int(limit * of)
     if rows.withheld <= most:
         return rows
-    told = Disclosure(least).rows(rows.withheld, rows.withheld_persons)
+    withheld = Disclosure(least).rows(rows.withheld, rows.withheld_persons)
     # A limit that allows fewer than k tells no more than that they are fewer.
-    needed = rows.withheld if isinstance(told, int) else min(least, of)
+    needed = rows.withheld if isinstance(withheld, int) else min(least, of)
     enough = (Decimal(needed) / of).quantize(Decimal("0.0001"), ROUND_UP).normalize()
     raise Infeasible(
-        f"{told} of {of} rows lie in regions that do not hold what is asked, or in none, and would be withheld; "
+        f"{withheld} of {of} rows lie in regions that do not hold what is asked, or in none, and would be withheld; "
         f"suppression_limit = {limit:f} allows {most}. Allow more where that is meant: --suppression-limit {enough:f} "
         f"for apply, suppression_limit={enough:f} in Python; or wait for more data, or make a release of its own."
     )
@@ -75,15 +73,15 @@ class Lazy(Generic[Held]):
 
     def __init__(self, make: Callable[[], Held]) -> None:
         self._make = make
-        self._made: Held | None = None
+        self._value: Held | None = None
         self._lock = Lock()
 
     def get(self) -> Held:
         """What it is."""
         with self._lock:
-            if self._made is None:
-                self._made = self._make()
-            return self._made
+            if self._value is None:
+                self._value = self._make()
+            return self._value
 
 
 def _get(held: Held | Lazy[Held]) -> Held:
@@ -91,9 +89,9 @@ def _get(held: Held | Lazy[Held]) -> Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A table that may be released, what it was made from, and how. Tables that are not in memory are read when
-    they are asked for; `stored` is then the released table's file.
+class Draft:
+    """A release before it is published: the table, what it was made from, and how. Tables that are not in memory are
+    read when they are asked for; `stored` is then the released table's file.
     """
 
     spec: Spec
@@ -124,7 +122,7 @@ class Made:
     scan: pl.LazyFrame | None = field(default=None, repr=False)
     """The raw rows, where they are not in memory."""
     discard: Callable[[], object] = field(default=lambda: None, repr=False)
-    """Removes what is stored, if it is not waited until nobody has it any more."""
+    """Removes the stored file at once, and not only when nobody refers to it any more."""
 
     @property
     def is_large(self) -> bool:
@@ -142,9 +140,21 @@ class Made:
         return None if self.held_source is None else _get(self.held_source)
 
     @property
+    def raw_rows(self) -> pl.DataFrame:
+        """The source of a draft that was made, not loaded."""
+        assert self.source is not None
+        return self.source
+
+    @property
     def nodes(self) -> NDArray[np.int32] | None:
         """(row,) The node of the recoding's tree that each row of the source was released in, -1 if it was withheld."""
         return None if self.held_nodes is None else _get(self.held_nodes)
+
+    @property
+    def node_of_row(self) -> NDArray[np.int32]:
+        """The nodes of a draft that was made, not loaded."""
+        assert self.nodes is not None
+        return self.nodes
 
     @property
     def dtypes(self) -> Mapping[str, pl.DataType]:
@@ -157,7 +167,8 @@ class Made:
         return len(self.table) if self.stored is None else self.stored.rows
 
 
-def raw_batches(made: Made) -> Iterator[pl.DataFrame]:
-    """The raw rows of a table that is not in memory, some at a time."""
-    assert made.scan is not None
-    return batches_of(made.scan)
+def raw_batches(draft: Draft) -> Iterator[tuple[pl.DataFrame, NDArray[np.int32]]]:
+    """The raw rows of a table that is not in memory, some at a time, and the node of each."""
+    assert draft.scan is not None
+    for frame in batches_of(draft.scan):
+        yield frame, draft.recoding.nodes(draft.recoding.cells(frame))

@@ -36,13 +36,13 @@ from anonfit.workload.targets import TargetRequest, Workload
 Json = Mapping[str, Any]
 
 
-def retold(folder: Path, manifest: Json, report: Json) -> tuple[Json, str]:
-    """A report with everything in it told anew that follows from the rest and from the folder, and its page."""
+def expected_report(folder: Path, manifest: Json, report: Json) -> tuple[Json, str]:
+    """A report with all that follows from its other parts and from the folder written anew, and its page."""
     recoding = read_recoding(folder / "recoding.json")
     spec = spec_of_manifest(manifest["spec"], recoding)
     schema = schema_of(spec, list(spec.columns))
     workload = _workload(spec, report["asked"])
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         **report,
         "asked": asked_of(
             spec,
@@ -56,15 +56,13 @@ def retold(folder: Path, manifest: Json, report: Json) -> tuple[Json, str]:
         "engine": _engine(manifest, report["engine"]),
     }
     if drawn := report.get("measured_on"):
-        told["measured_on"] = drawn_content(drawn["rows"], drawn["of"])
-    told |= following(told, schema, recoding.columns)
-    return told, report_page(told)
+        content["measured_on"] = drawn_content(drawn["rows"], drawn["of"])
+    content |= following(content, schema, recoding.columns)
+    return content, report_page(content)
 
 
-def retold_tree(folder: Path, manifest: Json, report: Json) -> tuple[Json, dict[str, str]]:
-    """The audit.json of a tree with everything told anew that follows from the rest and from the folder, and the
-    drawings of the tree by the names of their files.
-    """
+def expected_tree_report(folder: Path, manifest: Json, report: Json) -> tuple[Json, dict[str, str]]:
+    """A tree's audit.json with all that follows from its other parts written anew, and its drawings by file name."""
     tree, tables = read_model(folder / "model.json"), manifest["spec"]
     asked = asked_of_tree(
         tree,
@@ -80,9 +78,9 @@ def retold_tree(folder: Path, manifest: Json, report: Json) -> tuple[Json, dict[
     return content, {"tree.txt": drawn_text(tree), "tree.svg": drawn_svg(tree)}
 
 
-def _demand(told: Json, claimed: Json) -> dict[str, Any]:
+def _demand(reported: Json, claimed: Json) -> dict[str, Any]:
     """A demand as it is claimed; a manifest also says by what distance it is measured, where that was not asked."""
-    beside = {"distance", "taxonomy", "order"} - set(told)
+    beside = {"distance", "taxonomy", "order"} - set(reported)
     return {name: value for name, value in claimed.items() if name not in beside}
 
 
@@ -95,27 +93,27 @@ def _workload(spec: Spec, asked: Json) -> Workload:
 
 def _aim(target: TargetRequest, asked: Json, spec: Spec) -> Aim:
     """A target; what it was taken for follows from the rows, so the report is believed that."""
-    told = next(one for one in asked["targets"] if one["column"] == target.column)
+    reported = next(entry for entry in asked["targets"] if entry["column"] == target.column)
     if any(f"{target.column} ({GIVEN_MODEL}" in sentence for sentence in asked["sentences"]):
         target = replace(target, model=GIVEN_MODEL)
     return Aim(
         target,
-        is_number=told["kind"] == "number",
+        is_number=reported["kind"] == "number",
         is_generalized=spec.columns[target.column].role == Role.QUASI_IDENTIFIER,
-        is_used=told["used"] is True,
+        is_used=reported["used"] is True,
     )
 
 
 def _tried(sentences: list[str]) -> int | None:
     """How many ways to weigh columns were tried, where the use is not known."""
-    found = (re.match(rf"{UNKNOWN_USE}(\d{{1,9}}) ", sentence) for sentence in sentences)
-    return next((int(one[1]) for one in found if one), None)
+    matches = (re.match(rf"{UNKNOWN_USE}(\d{{1,9}}) ", sentence) for sentence in sentences)
+    return next((int(match[1]) for match in matches if match), None)
 
 
-def _engine(manifest: Json, told: Json) -> dict[str, Any]:
+def _engine(manifest: Json, reported: Json) -> dict[str, Any]:
     """The engine, and why it was this one."""
     name = manifest["engine"] if manifest["engine"] in ENGINES else None
-    return {"name": name, "reason": told["reason"] if told["reason"] in REASONS else None}
+    return {"name": name, "reason": reported["reason"] if reported["reason"] in REASONS else None}
 
 
 def spec_of_manifest(tables: Json, recoding: Recoding) -> Spec:
@@ -136,10 +134,10 @@ def _with_recoding(given: Json, recoding: Recoding) -> dict[str, Any]:
     for column in recoding.columns:
         if column.name not in declared:
             raise Damaged(f"its spec has no column '{column.name}', which the recoding has.")
-        told = declared[column.name].plain()
-        told.pop("split", None)
+        settings = declared[column.name].plain()
+        settings.pop("split", None)
         if isinstance(column, OrdinalCells):
-            told |= {"type": "ordinal", "order": list(column.order)}
+            settings |= {"type": "ordinal", "order": list(column.order)}
         elif isinstance(column, NominalCells):
-            told.setdefault("type", str(column.type))
+            settings.setdefault("type", str(column.type))
     return tables

@@ -53,7 +53,7 @@ from anonfit.release.engine import (
     rows_here,
     spill_place,
 )
-from anonfit.release.result import Lazy, Made, RowCounts, raw_batches, within_limit
+from anonfit.release.result import Draft, Lazy, RowCounts, raw_batches, within_limit
 from anonfit.release.table import placing_of, released_table
 from anonfit.runtime.progress import Stage, Stopping, silent, unstoppable
 from anonfit.spec.learning import Asked, with_query_log
@@ -69,7 +69,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from anonfit.engines.memory.constraints import Constraint
-    from anonfit.workload.selections import AskedSelections
 
 
 def read_source(spec: Spec, source: Any) -> tuple[Schema, pl.DataFrame]:
@@ -85,7 +84,7 @@ def make(
     threads: int | None = None,
     stage: Stage = silent,
     stopping: Stopping = unstoppable,
-) -> Made:
+) -> Draft:
     """Anonymize the spec's table, or another source in its place; `stopping` says whether refining is to stop."""
     from anonfit.release.warmup import prepare
 
@@ -114,7 +113,7 @@ def make(
             written = _written(engine, result, spec, schema, folder, threads)
         dropped = engine.read - engine.rows
         rows = within_limit(spec, RowCounts(engine.read, dropped, 0, dropped_persons=engine.persons_left_out))
-        made = Made(
+        draft = Draft(
             spec,
             schema,
             written if not isinstance(written, Written) else Lazy(lambda: rebuilt(written.scan().collect())),
@@ -131,15 +130,17 @@ def make(
         if isinstance(engine, InMemory):
             nodes = _nodes(result, engine.rows)
             return replace(
-                made, held_source=engine.frame, held_nodes=nodes, answers=_answers(result, spec, engine, schema)
+                draft, held_source=engine.frame, held_nodes=nodes, answers=_answers(result, spec, engine, schema)
             )
         assert isinstance(written, Written)
-        made = _stored(made, written, source, engine.scan)
+        draft = _stored(draft, written, source, engine.scan)
         if result.selections is not None:
             stage("Answering selections")
-            made = replace(made, answers=_answered_in_batches(made, result.selections))
+            count = schema.name_of(Role.COUNT)
+            answers = answer_batches(result.selections, result.recoding, raw_batches(draft), count)
+            draft = replace(draft, answers=answers)
         # The written table stays until what was made of it is gone.
-        return replace(made, discard=weakref.finalize(written, stack.pop_all().close))
+        return replace(draft, discard=weakref.finalize(written, stack.pop_all().close))
 
 
 def _with_log(spec: Spec, schema: Schema, engine: Engine, stage: Stage) -> tuple[Spec, tuple[Asked, ...]]:
@@ -227,20 +228,14 @@ def _answers(result: Anonymized, spec: Spec, engine: InMemory, schema: Schema) -
     return answer_selections(selections, schema, engine.frame, result, k=spec.privacy.k)
 
 
-def _stored(made: Made, written: Written, source: Any, scan: pl.LazyFrame) -> Made:
+def _stored(draft: Draft, written: Written, source: Any, scan: pl.LazyFrame) -> Draft:
     """A release that is stored in a file, and whose raw rows are read when they are asked for."""
-    raw: Lazy[pl.DataFrame] = Lazy(lambda: rows_here(made.spec, made.schema, source, scan))
+    raw: Lazy[pl.DataFrame] = Lazy(lambda: rows_here(draft.spec, draft.schema, source, scan))
 
     def nodes() -> NDArray[np.int32]:
-        return made.recoding.nodes(made.recoding.cells(raw.get()))
+        return draft.recoding.nodes(draft.recoding.cells(raw.get()))
 
-    return replace(made, held_source=raw, held_nodes=Lazy(nodes), stored=written, scan=scan)
-
-
-def _answered_in_batches(made: Made, asked: AskedSelections) -> SelectionAnswers:
-    """How well the selections can be answered; rows are read some at a time."""
-    batches = ((frame, made.recoding.nodes(made.recoding.cells(frame))) for frame in raw_batches(made))
-    return answer_batches(asked, made.recoding, batches, made.schema.name_of(Role.COUNT))
+    return replace(draft, held_source=raw, held_nodes=Lazy(nodes), stored=written, scan=scan)
 
 
 def _left_out(schema: Schema, before: pl.DataFrame, after: pl.DataFrame) -> int:
@@ -249,10 +244,10 @@ def _left_out(schema: Schema, before: pl.DataFrame, after: pl.DataFrame) -> int:
 
 def _asked(spec: Spec) -> str:
     """What a region must have to be released, in words."""
-    models = [f"{one.model} of '{one.column}'" for one in spec.privacy.diversity]
+    models = [f"{demand.model} of '{demand.column}'" for demand in spec.privacy.diversity]
     if spec.privacy.max_confidence < 1.0:
         models.append("max_confidence")
-    k = min((one.k for one in demands_of(spec).quasi_identifiers), default=spec.privacy.k)
+    k = min((columns.k for columns in demands_of(spec).quasi_identifiers), default=spec.privacy.k)
     persons = f"{k} persons or more"
     return f"what is asked ({', '.join([persons, *models])})" if models else persons
 
@@ -260,7 +255,7 @@ def _asked(spec: Spec) -> str:
 def _allowed(
     spec: Spec, schema: Schema, frame: pl.DataFrame, groupings: Sequence[tuple[int, NDArray[np.int64]]]
 ) -> NDArray[np.int64]:
-    """The new rows whose groups hold the demands: in each grouping, of so many persons and by the group of each row.
+    """The new rows whose groups hold the demands in each grouping, which is a k and the group of each row.
 
     Models that compare with the whole table compare with the rows that are left, and rows that leave a group of one
     quasi-identifier leave one of each: groups are withheld until all that are left hold, or none is.
@@ -270,9 +265,8 @@ def _allowed(
     while len(rows):
         kept = frame[rows]
         persons = persons_in(schema, kept)
-        asked = spec.privacy.has_models
         values = partial(_values, kept, persons)
-        constraints = bind_constraints(demands, schema, values) if asked else []
+        constraints = bind_constraints(demands, schema, values) if spec.privacy.has_models else []
         fine = np.ones(len(rows), np.bool_)
         for k, groups in groupings:
             fine &= _fine(persons, constraints, groups[rows], k)[groups[rows]]
@@ -292,9 +286,9 @@ def _fine(persons: Persons, constraints: Sequence[Constraint], groups: NDArray[n
     fine: NDArray[np.bool_] = persons.of_groups(groups, count) >= k
     if constraints:
         fine &= groups_allowed(
-            [model for one in constraints for model in one.models],
+            [model for constraint in constraints for model in constraint.models],
             groups,
-            {one.column.name: one.codes for one in constraints},
+            {constraint.column.name: constraint.codes for constraint in constraints},
             count=count,
             weights=None if persons.counts is None else persons.counts.astype(np.int64),
             entities=persons.entities,
@@ -306,12 +300,12 @@ def _groupings(spec: Spec, recoding: Recoding, nodes: NDArray[np.int32]) -> list
     """For each quasi-identifier its k, and the group of each row."""
     if not spec.privacy.quasi_identifiers:
         return [(spec.privacy.k, nodes.astype(np.int64))]
-    found = []
-    for one in demands_of(spec).quasi_identifiers:
-        columns = [recoding.quasi_identifiers.index(name) for name in one.columns]
+    groupings = []
+    for quasi_identifier in demands_of(spec).quasi_identifiers:
+        columns = [recoding.quasi_identifiers.index(name) for name in quasi_identifier.columns]
         parts = [recoding.boxes.parts(nodes, column).of_node for column in columns]
-        found.append((one.k, combined(parts, [int(part.max(initial=0)) + 1 for part in parts])))
-    return found
+        groupings.append((quasi_identifier.k, combined(parts, [int(part.max(initial=0)) + 1 for part in parts])))
+    return groupings
 
 
 def extend(
@@ -322,8 +316,8 @@ def extend(
     unseen: Unseen = Unseen.SUPPRESS,
     steered: Mapping[str, bool] | None = None,
     stage: Stage = silent,
-) -> Made:
-    """Recode new data by a saved recoding, and withhold the regions in which it has fewer than k persons. `steered` has
+) -> Draft:
+    """Recode new data by a saved recoding, and withhold the regions that do not hold the demands in it. `steered` names
     the targets that steered the splits of that recoding, and whether each did as a number.
     """
     stage("Reading")
@@ -335,15 +329,15 @@ def extend(
     stage("Routing rows")
     cells = recoding.cells(frame, unseen=unseen)
     nodes = recoding.nodes(cells)
-    unknown = np.any(np.stack([found < 0 for found in cells]), axis=0)
+    unknown = np.any(np.stack([codes < 0 for codes in cells]), axis=0)
     known = np.flatnonzero(~unknown)
     kept = known[_allowed(spec, schema, frame[known], _groupings(spec, recoding, nodes[known]))]
     if len(kept) == 0:
         strangers = _left_out(schema, frame, frame[known])
         unseen_rows = Disclosure(spec.privacy.least).rows(len(frame) - len(known), strangers)
-        told = f" {unseen_rows} row(s) have a value that the recoding does not know." if unseen_rows else ""
+        note = f" {unseen_rows} row(s) have a value that the recoding does not know." if unseen_rows else ""
         raise Infeasible(
-            f"no region has {_asked(spec)} in the new data, so nothing can be released.{told} "
+            f"no region has {_asked(spec)} in the new data, so nothing can be released.{note} "
             "Wait for more data, or make a release of its own."
         )
     rows = RowCounts(
@@ -361,6 +355,6 @@ def extend(
     # A row with an unknown value lies in no region, though its other values may lie inside a label.
     source_rows = frame[known] if len(known) < len(frame) else frame
     nodes_of_rows = _nodes(result, len(frame))[known]
-    return Made(
+    return Draft(
         spec, schema, table, recoding, rows, source_rows, held_nodes=nodes_of_rows, extends=True, steered=steered
     )

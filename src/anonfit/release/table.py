@@ -48,11 +48,11 @@ def _ordered(values: pl.Series, groups: Groups, count: int) -> Texts:
     dtype: pl.DataType = values.dtype
     ends, end_of = np.unique(np.concatenate([low, high]), return_inverse=True)
     texts = [cut_text(on_axis_text(end, dtype)) for end in ends]
-    found = []
+    labels = []
     for group, (first, last) in enumerate(zip(end_of[:count].tolist(), end_of[count:].tolist(), strict=True)):
         label = interval_label(texts[first], texts[last], closed=True) if filled[group] else MISSING
-        found.append(with_missing(label) if gaps[group] and filled[group] else label)
-    return found, np.arange(count)
+        labels.append(with_missing(label) if gaps[group] and filled[group] else label)
+    return labels, np.arange(count)
 
 
 def _ordinal(column: OrdinalCells, cells: NDArray[np.int32], groups: Groups, count: int) -> Texts:
@@ -64,8 +64,8 @@ def _ordinal(column: OrdinalCells, cells: NDArray[np.int32], groups: Groups, cou
     np.maximum.at(high, groups[known], cells[known])
     gaps = np.bincount(groups[~known], minlength=count) > 0
     parts, which = np.unique(np.stack([gaps, low, high]), axis=1, return_inverse=True)
-    found = [column.label([*range(gap), *range(first, last + 1)]) for gap, first, last in parts.T.tolist()]
-    return found, which.ravel()
+    labels = [column.label([*range(gap), *range(first, last + 1)]) for gap, first, last in parts.T.tolist()]
+    return labels, which.ravel()
 
 
 def _nominal(column: NominalCells, cells: NDArray[np.int32], groups: Groups, count: int) -> Texts:
@@ -78,7 +78,7 @@ def observed_labels(recoding: Recoding, frame: pl.DataFrame, groups: Groups, cou
     """For each quasi-identifier the labels of what each group's records have; every group has some."""
     cells = recoding.cells(frame)
     order = np.argsort(groups, kind="stable")
-    found = {}
+    labels = {}
     for column, of_rows in zip(recoding.columns, cells, strict=True):
         if isinstance(column, NominalCells):
             texts = _nominal(column, of_rows[order], groups[order], count)
@@ -87,8 +87,8 @@ def observed_labels(recoding: Recoding, frame: pl.DataFrame, groups: Groups, cou
         else:
             assert isinstance(column, OrderedCells)
             texts = _ordered(recoding.typed(frame, column.name), groups, count)
-        found[column.name] = [label_series(column.name, *texts)]
-    return found
+        labels[column.name] = [label_series(column.name, *texts)]
+    return labels
 
 
 def _used(nodes: NDArray[np.int32], count: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -107,9 +107,9 @@ def _begins(nodes: NDArray[np.int32]) -> NDArray[np.int64]:
 
 def _by_row(groups: NDArray[np.int32], begins: NDArray[np.int64], numbers: NDArray[np.uint32]) -> NDArray[np.int32]:
     """The groups of runs in the order of row numbers."""
-    found = np.empty(len(numbers), np.int32)
-    found[numbers] = np.repeat(groups, np.diff(np.append(begins, len(numbers))))
-    return found
+    by_row = np.empty(len(numbers), np.int32)
+    by_row[numbers] = np.repeat(groups, np.diff(np.append(begins, len(numbers))))
+    return by_row
 
 
 def region_ranks(regions: pl.DataFrame) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -209,8 +209,8 @@ class RankedGrid:
     def ranks(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.uint32]:
         """The rank of each row, from its codes."""
         nodes = self.grid.nodes([cells[codes[name]] for cells, name in zip(self.cells, self.fields, strict=True)])
-        found: NDArray[np.uint32] = self.rank_of_node[nodes].astype(np.uint32)
-        return found
+        ranks: NDArray[np.uint32] = self.rank_of_node[nodes].astype(np.uint32)
+        return ranks
 
 
 def placing_of(result: Anonymized, names: Sequence[str], values: Values) -> tuple[Placing, tuple[str, ...]]:
@@ -226,7 +226,7 @@ def placing_of(result: Anonymized, names: Sequence[str], values: Values) -> tupl
     rank_of_node = np.full(recoding.node_count, -1, np.int64)
     rank_of_node[used] = rank
     cells = cells_of_codes(recoding, result.domains)
-    final = [part for name in names for part in ([one.name for one in written[name]] if name in written else [name])]
+    final = [part for name in names for part in ([part.name for part in written[name]] if name in written else [name])]
     if isinstance(recoding.shape, Grid):
         return RankedGrid(recoding.shape, tuple(cells), rank_of_node, regions[of_rank]), tuple(final)
     routes = make_routes(recoding.tree, cells, [column.size for column in recoding.columns])

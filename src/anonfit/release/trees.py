@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,18 +20,20 @@ from anonfit.errors import AnonfitError, AuditFailed, DataError, ReleaseError, S
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.release.bind import complete_names, reading_of, source_of, tree_of
 from anonfit.release.engine import engine_for, opened, refuse_unsupported, spill_place
-from anonfit.release.folder import RECORD, VERSION, check_free, publish, read_manifest
-from anonfit.release.publish import package_versions, source_hash
+from anonfit.release.evidence import require_passed
+from anonfit.release.folder import VERSION, check_free, publish, read_manifest
+from anonfit.release.publish import internal_record, package_versions, source_hash
 from anonfit.release.result import RowCounts
-from anonfit.release.retelling import retold_tree
+from anonfit.release.retelling import expected_tree_report
 from anonfit.report.content import read_content
 from anonfit.report.trees import asked_of_tree, drawn_svg, drawn_text, tree_content
 from anonfit.runtime.files import workplace, write_new
 from anonfit.runtime.progress import Stage, silent
 from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 from anonfit.spec.columns import diversity_table
-from anonfit.spec.model import PrivacySpec, Spec
-from anonfit.spec.write import public_tables, spec_tables
+from anonfit.spec.model import Spec
+from anonfit.spec.settings import SECTIONS
+from anonfit.spec.write import public_tables
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Schema
 
@@ -46,8 +47,8 @@ MODEL, TEXT, PICTURE, AUDIT = "model.json", "tree.txt", "tree.svg", "audit.json"
 
 
 @dataclass(frozen=True, slots=True)
-class MadeTree:
-    """A tree that may be released, and what it was made from."""
+class TreeDraft:
+    """A tree before it is published, and what it was made from."""
 
     spec: Spec
     schema: Schema
@@ -61,13 +62,13 @@ class MadeTree:
     """The engine that counted the rows."""
 
 
-def make_tree_of(spec: Spec, *, source: Any = None, stage: Stage = silent) -> MadeTree:
-    """Grow the tree of a spec from its table, or from another source in its place."""
+def make_tree_of(spec: Spec, *, stage: Stage = silent) -> TreeDraft:
+    """Grow the tree of a spec from its table."""
     asked = tree_of(spec)
     if asked is None:
         raise SpecError([f"method.algorithm = '{spec.method.algorithm}' makes a table; for a tree use 'tree'."])
     _refuse_of_tables(spec)
-    source = source if source is not None else source_of(spec)
+    source = source_of(spec)
     name, _ = engine_for(spec, source)
     refuse_unsupported(spec, name)
     schema, options = reading_of(spec, source)
@@ -77,20 +78,18 @@ def make_tree_of(spec: Spec, *, source: Any = None, stage: Stage = silent) -> Ma
         engine = stack.enter_context(opened(name, spec, schema, source, options, folder, purpose="learn from"))
         if engine.rows == 0:
             raise DataError("every row has a missing value, and data.missing_policy is 'drop'; nothing is left.")
-        built, _, _ = make_tree(engine, schema, asked, stage=stage)
+        built, _ = make_tree(engine, schema, asked, stage=stage)
         frame, times = _different_rows(engine, complete_names(spec, schema))
         dropped = engine.read - engine.rows
         rows = RowCounts(engine.read, dropped, 0, dropped_persons=engine.persons_left_out)
     released = release_tree(built.tree, spec.output.populations)
     column = target_column(schema, asked)
     classes = classes_of_target(asked.target, column, frame[column.name])
-    return MadeTree(spec, schema, released, rows, _with_classes(frame, released.target, classes), times, name)
+    return TreeDraft(spec, schema, released, rows, _with_classes(frame, released.target, classes), times, name)
 
 
 def _different_rows(engine: Engine, names: list[str]) -> tuple[pl.DataFrame, str | None]:
-    """The rows that the audit compares with: all, or the different ones of some columns, and the column that says how
-    often each is there. They are counted without the engine.
-    """
+    """The rows that the audit compares with: all, or the different ones and the column of how often each is there."""
     if isinstance(engine, InMemory):
         return engine.frame, None
     times = "times" + max(names, key=len)  # longer than any name that is there
@@ -98,8 +97,7 @@ def _different_rows(engine: Engine, names: list[str]) -> tuple[pl.DataFrame, str
 
 
 def _refuse_of_tables(spec: Spec) -> None:
-    """Refuse what is of a released table: of that, a tree that is published itself has none."""
-    usual = Spec(spec.columns, PrivacySpec(spec.privacy.k))
+    """Refuse settings of a released table, which a tree that is published itself does not have."""
     tables = {"privacy": ("suppression_limit",), "workload": ("rules", "query_log", "clusters")}
     tables["output"] = ("format", "values", "regions", "order")
     if spec.method.cut_points != CutPoints.VALUE:  # these need it
@@ -108,7 +106,7 @@ def _refuse_of_tables(spec: Spec) -> None:
         f"{section}.{name} is of a released table, and a tree is published in place of one; remove it."
         for section, names in tables.items()
         for name in names
-        if getattr(getattr(spec, section), name) != getattr(getattr(usual, section), name)
+        if SECTIONS[section].is_changed(getattr(spec, section), name)
     ]
     if faults:
         raise SpecError(faults)
@@ -120,53 +118,44 @@ def _with_classes(frame: pl.DataFrame, target: str, classes: Classes) -> pl.Data
     return frame.with_columns(pl.Series(target, classes.names).gather(classes.of_row))
 
 
-def audit_made_tree(made: MadeTree, model: Path) -> TreeAudit:
+def audit_tree_draft(draft: TreeDraft, model: Path) -> TreeAudit:
     """Audit the written model against what was asked and the rows it was made from."""
     from anonfit.auditing.trees import audit_tree
 
-    spec, target = made.spec, made.tree.target
-    public = [column.name for column in made.schema.quasi_identifiers]
-    private = [column.name for column in tested_columns(made.schema, target) if column.name not in public]
+    spec, target = draft.spec, draft.tree.target
+    public = [column.name for column in draft.schema.quasi_identifiers]
+    private = [column.name for column in tested_columns(draft.schema, target) if column.name not in public]
     known = [target] if spec.privacy.class_is_public else []
     try:
         return audit_tree(
             model,
-            made.source,
+            draft.source,
             public=[*public, *known],
             private=[*private, *({target} - set(known))],
             target=target,
             k=spec.privacy.k,
-            diversity=[diversity_table(one) for one in spec.privacy.diversity],
+            diversity=[diversity_table(demand) for demand in spec.privacy.diversity],
             max_confidence=spec.privacy.max_confidence if spec.privacy.max_confidence < 1 else None,
-            times=made.times,
+            times=draft.times,
             missing=(),
         )
     except AnonfitError as error:
         raise AuditFailed(f"the written tree cannot be audited, so nothing is published: {error}") from None
 
 
-def _require_passed(audit: TreeAudit) -> None:
-    if not audit.passed:
-        faults = "; ".join(dict.fromkeys(finding.sentence for finding in audit.missed))
-        raise AuditFailed(
-            f"the audit of the written tree found that it does not hold what was asked, so nothing is published: "
-            f"{faults}"
-        )
-
-
-def _asked(made: MadeTree) -> dict[str, Any]:
-    privacy, method = made.spec.privacy, made.spec.method
+def _asked(draft: TreeDraft) -> dict[str, Any]:
+    privacy, method = draft.spec.privacy, draft.spec.method
     return asked_of_tree(
-        made.tree,
+        draft.tree,
         k=privacy.k,
-        diversity=[diversity_table(one) for one in privacy.diversity],
+        diversity=[diversity_table(demand) for demand in privacy.diversity],
         max_confidence=privacy.max_confidence,
         variant=method.variant,
         cut_points=str(method.cut_points),
     )
 
 
-def _manifest(made: MadeTree, report: dict[str, Any]) -> dict[str, Any]:
+def _manifest(draft: TreeDraft, report: dict[str, Any]) -> dict[str, Any]:
     versions = package_versions()
     audit = report["audit"]
     return {
@@ -174,30 +163,14 @@ def _manifest(made: MadeTree, report: dict[str, Any]) -> dict[str, Any]:
         "version": VERSION,
         "anonfit": versions["anonfit"],
         "packages": versions,
-        "engine": made.engine,
+        "engine": draft.engine,
         "algorithm": "tree",
-        "spec": public_tables(made.spec, made.schema) | {"output": {"populations": str(made.tree.populations)}},
+        "spec": public_tables(draft.spec, draft.schema) | {"output": {"populations": str(draft.tree.populations)}},
         "audit": {"passed": audit["passed"], "k": audit["k"], "findings": audit["spans"]["findings"]},
     }
 
 
-def _internal(made: MadeTree, audit: TreeAudit, target: Path) -> str:
-    """The record for the owner of the data: all of the spec, the input's hash, and figures that are not public."""
-    record = {
-        "format": RECORD,
-        "version": 1,
-        "release": target.name,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "packages": package_versions(),
-        "spec": spec_tables(made.spec),
-        "source": source_hash(made.spec),
-        "rows": {"read": made.rows.read, "dropped": made.rows.dropped},
-        "audit": audit.to_dict(),
-    }
-    return json.dumps(record, indent=1, ensure_ascii=False, default=str) + "\n"
-
-
-def publish_tree(made: MadeTree, target: Path, *, replace: bool = False, stage: Stage = silent) -> dict[str, Any]:
+def publish_tree(draft: TreeDraft, target: Path, *, replace: bool = False, stage: Stage = silent) -> dict[str, Any]:
     """Write, audit and publish the folder of a tree, and the internal record beside it; returns the public audit."""
     target = Path(target).absolute()
     check_free(target, replace=replace)
@@ -206,23 +179,23 @@ def publish_tree(made: MadeTree, target: Path, *, replace: bool = False, stage: 
         folder.mkdir()
         stage("Writing the tree")
         model = folder / MODEL
-        write_new(model, made.tree.to_model_json())
+        write_new(model, draft.tree.to_model_json())
         stage("Auditing")
-        audit = audit_made_tree(made, model)
-        _require_passed(audit)
+        audit = audit_tree_draft(draft, model)
+        require_passed(audit, "tree")
         stage("Drawing")
         written = read_model(model)  # what is drawn is what was written
         write_new(folder / TEXT, drawn_text(written))
         write_new(folder / PICTURE, drawn_svg(written))
-        k, rows = made.spec.privacy.k, made.rows
+        k, rows = draft.spec.privacy.k, draft.rows
         dropped = Disclosure(k).rows(rows.dropped, rows.dropped_persons)
-        figures = audit.public_figures(k)
-        read = {"read": read_content(rows.read, rows.released, dropped), "dropped": dropped}
-        report = tree_content(written, asked=_asked(made), rows=read, audit=figures)
+        public_rows = {"read": read_content(rows.read, rows.released, dropped), "dropped": dropped}
+        report = tree_content(written, asked=_asked(draft), rows=public_rows, audit=audit.public_figures(k))
         write_new(folder / AUDIT, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
-        records = {"internal.json": _internal(made, audit, target)}
+        internal = {"rows": {"read": rows.read, "dropped": rows.dropped}, "audit": audit.to_dict()}
+        records = {"internal.json": internal_record(target, draft.spec, source_hash(draft.spec), internal)}
         by_others = partial(_audited_by_others, audit=audit, rows=rows.read)
-        publish(folder, target, _manifest(made, report), load=by_others, records=records, replace=replace)
+        publish(folder, target, _manifest(draft, report), load=by_others, records=records, replace=replace)
     return report
 
 
@@ -232,10 +205,10 @@ def _audited_by_others(folder: Path, *, audit: TreeAudit, rows: int) -> None:
 
     try:
         load_tree_folder(folder)
-        found = check_tree_folder(open_tree_folder(folder), audit, rows, retold_tree)
+        findings = check_tree_folder(open_tree_folder(folder), audit, rows, expected_tree_report)
     except AnonfitError as error:
         raise AuditFailed(f"what was written cannot be loaded, so nothing is published: {error}") from None
-    _require_passed(replaced(audit, spans=replaced(audit.spans, findings=tuple(found))))
+    require_passed(replaced(audit, spans=replaced(audit.spans, findings=tuple(findings))), "tree")
 
 
 def load_tree_folder(path: Path) -> tuple[ReleasedTree, Mapping[str, Any] | None]:

@@ -22,13 +22,8 @@ WITH_MODELS, AUDIT_ONLY = "with-models", "audit-only"
 
 
 def prepare(stage: Stage, *, models: bool = False, refining: bool = False, ahead: bool = True) -> None:
-    """Compile the kernels now, if that was never done, or load them in the background.
-
-    Args:
-        stage: Told what takes time.
-        models: Whether groups will be held against models on sensitive columns.
-        refining: Whether columns will be refined top-down, instead of regions being split.
-        ahead: Whether there is something else to do while they are loaded.
+    """Compile the kernels now, if that was never done, or load them in the background if there is something else to do
+    meanwhile (`ahead`). `models`: groups will be held against models; `refining`: columns are refined top-down.
     """
     from anonfit.engines.memory import warming
 
@@ -69,9 +64,7 @@ def _try_to_warm_up(models: bool, refining: bool) -> None:
 
 @contextmanager
 def _second_process(*words: str) -> Iterator[None]:
-    """Another process that compiles a part of the kernels; at the end it is waited for. If it cannot be
-    started or fails, those kernels are compiled later here.
-    """
+    """Another process that compiles some kernels, waited for at the end; what it fails to is compiled later here."""
     started = None
     if thread_count(None) > 1 and cache_folder("engines") is not None:
         with suppress(OSError):

@@ -102,15 +102,7 @@ def _weights(asked: ReleaseRequest) -> str:
 
 
 def method_name(workload: Workload, aims: Iterable[Aim]) -> str:
-    """The name of the criterion that chose the splits, whatever word asked for it.
-
-    Args:
-        workload: What the release is for.
-        aims: Its targets.
-
-    Returns:
-        Such as `Median Mondrian`, `InfoGain Mondrian`, or `Selection then LSD Mondrian, weighted`.
-    """
+    """The name of the criterion that chose the splits, such as `Selection then LSD Mondrian, weighted`."""
     name = workload.objective.title_for(
         {TargetKind.NUMBERS if aim.is_number else TargetKind.CLASSES for aim in aims if aim.is_used}
     )

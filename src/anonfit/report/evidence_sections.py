@@ -58,9 +58,7 @@ def _audit(report: Report) -> list[Markup]:
 
 
 def _findings(audit: Mapping[str, Any]) -> Markup:
-    """One line per check. A check made of every column has one line, which names the columns that failed; diversity
-    has a table of its own.
-    """
+    """One line per check, with the columns that failed it; diversity has a table of its own."""
     elsewhere = {measured["model"] for measured in audit.get("diversity", ())}
     checks: dict[tuple[str, Any, Any], list[Mapping[str, Any]]] = {}
     for finding in audit.get("findings", ()):

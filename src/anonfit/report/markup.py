@@ -54,9 +54,7 @@ def together(parts: Iterable[str]) -> Markup:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A column of a table: its head, and its kind: `number`, `picture`, `text` (that may be long), `name` (of a row)
-    or none of these.
-    """
+    """A column's head and kind: `number`, `picture`, `text` (maybe long), `name` (of a row), or nothing."""
 
     head: str
     kind: str = ""

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How kernels are compiled: one decorator, and a cache folder that works where nothing near the package can be
-written.
-"""
+"""How kernels are compiled: a decorator, and a cache folder even where nothing near the package can be written."""
 
 from __future__ import annotations
 
@@ -30,11 +28,11 @@ def _is_ours(folder: Path) -> bool:
     """Whether only we can write the folder: compiled code is run from it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.lstat()
+        facts = folder.lstat()
     except OSError:
         return False
-    private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o022
-    return private and found.st_uid == os.geteuid() and os.access(folder, os.W_OK)
+    private = stat.S_ISDIR(facts.st_mode) and not facts.st_mode & 0o022
+    return private and facts.st_uid == os.geteuid() and os.access(folder, os.W_OK)
 
 
 def _sources(part: str) -> str:
@@ -96,7 +94,7 @@ def _compiled(function: Function, signature: str | None, **options: bool) -> Fun
     decorate: Any = numba.njit
     compiled = decorate(nogil=True, error_model="numpy", **options)(function)
     config: Any = numba.config
-    found = config.CACHE_DIR
+    before = config.CACHE_DIR
     folder = cache_folder(function.__module__.split(".")[1])
     # numba asks for the folder when a cache is made; other users of numba in this process keep their own.
     config.CACHE_DIR = str(folder or "")
@@ -106,7 +104,7 @@ def _compiled(function: Function, signature: str | None, **options: bool) -> Fun
             if folder is not None and compiled is not function:
                 compiled._cache = _kept_code()(function)
     finally:
-        config.CACHE_DIR = found
+        config.CACHE_DIR = before
     if signature is not None and compiled is not function:
         compiled.compile(signature)
         compiled.disable_compile()

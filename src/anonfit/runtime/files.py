@@ -88,10 +88,8 @@ def _is_running(process: int) -> bool:
     """Whether there is a process of this number; one that we may not ask counts as running."""
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OSError):
-        return True
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
     return True
 
 
@@ -136,7 +134,7 @@ def _escaped(name: str) -> str:
 
 @contextmanager
 def workplace(target: Path) -> Iterator[Path]:
-    """A folder beside a place that only we can read, removed at the end. What cannot be written is told as such."""
+    """A folder beside a place that only we can read, removed at the end. A failure to write there says so."""
     folder = target.parent / f".{target.name}{MARK}{os.getpid()}-{secrets.token_hex(4)}"
     with ExitStack() as stack:
         stack.enter_context(ending())
@@ -148,7 +146,7 @@ def workplace(target: Path) -> Iterator[Path]:
                 stack.enter_context(locked(folder))
             yield folder
         except OSError as error:
-            raise _told(error, target) from None
+            raise _write_error(error, target) from None
 
 
 def _leave(folder: Path) -> None:
@@ -157,8 +155,8 @@ def _leave(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _told(error: OSError, target: Path) -> Exception:
-    """What a failure to write at a place means; others stay as they are."""
+def _write_error(error: OSError, target: Path) -> Exception:
+    """The error that says why a place cannot be written; an error about something else stays as it is."""
     if isinstance(error, FileExistsError):
         return ReleaseError(taken(error.filename))
     if error.errno in FULL:
@@ -214,7 +212,9 @@ def give_names(folder: Path, places: Mapping[str, Path], *, replace: bool) -> No
     """
     *_, last = places.values()
     with _alone(last):
-        journal = [(name, place.name, _known_by(folder / name), _is_there(place)) for name, place in places.items()]
+        journal = [
+            (name, place.name, _known_by(folder / name), os.path.lexists(place)) for name, place in places.items()
+        ]
         for place in places.values() if not replace else ():
             _refuse_taken(place)
         write_new(folder / JOURNAL, json.dumps(journal))
@@ -232,17 +232,13 @@ def give_names(folder: Path, places: Mapping[str, Path], *, replace: bool) -> No
 
 def _name(entry: Path, place: Path, *, replace: bool) -> None:
     """Give an entry its name; what may be replaced is then in its stead."""
-    if not _is_there(entry):
-        if _is_there(place):
+    if not os.path.lexists(entry):
+        if os.path.lexists(place):
             place.rename(entry)
-    elif replace and _is_there(place):
+    elif replace and os.path.lexists(place):
         _exchange(entry, place)
     else:
         _rename_new(entry, place)
-
-
-def _is_there(path: Path) -> bool:
-    return os.path.lexists(path)
 
 
 def _rename_new(source: Path, target: Path) -> None:
@@ -254,7 +250,7 @@ def _rename_new(source: Path, target: Path) -> None:
 
 
 def _refuse_taken(place: Path) -> None:
-    if _is_there(place):
+    if os.path.lexists(place):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place))
 
 
@@ -308,13 +304,13 @@ def _take_back(folder: Path) -> None:
         return
     for name, place_name, _, _ in journal:
         aside, place = _aside(folder / name), folder.parent / place_name
-        if _is_there(aside):
-            aside.rename(folder / name if _is_there(place) else place)
+        if os.path.lexists(aside):
+            aside.rename(folder / name if os.path.lexists(place) else place)
     *others, (last, _, known_by, _) = journal
     if _known_by(folder / last) == known_by:  # else it has its name: what is here is what it replaced
         for name, place_name, known_by, had_place in others:
             place, replaced = folder.parent / place_name, folder / name
-            if _known_by(place) == known_by and had_place and _is_there(replaced):
+            if _known_by(place) == known_by and had_place and os.path.lexists(replaced):
                 replaced.replace(place)
             elif _known_by(place) == known_by and not had_place:
                 place.unlink(missing_ok=True)

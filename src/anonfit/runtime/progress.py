@@ -16,7 +16,7 @@ from types import FrameType
 from typing import TypeAlias
 
 Stage: TypeAlias = Callable[[str], None]
-"""Told the name of each stage as it begins."""
+"""Called with the name of each stage as it begins."""
 
 
 def silent(_: str) -> None:

@@ -12,11 +12,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from anonfit.errors import DataError, RequestError, did_you_mean, listed
 
 MEGABYTE = 1 << 20
+Kind = TypeVar("Kind")
 _HALF_SIGN = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -51,9 +52,9 @@ def read_text(path: Path, what: str, error: type[RequestError], *, megabytes: in
 def parse_json(text: str) -> Any:
     """The value of a JSON text in which no key stands twice and every number is finite."""
     try:
-        found = json.loads(text, object_pairs_hook=_object, parse_constant=_not_a_number, parse_float=_finite)
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_not_a_number, parse_float=_finite)
         if _HALF_SIGN.search(text):
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as fault:
         raise Damaged(f"line {fault.lineno} is not JSON ({fault.msg})") from None
     except UnicodeEncodeError:
@@ -64,16 +65,16 @@ def parse_json(text: str) -> Any:
         raise
     except ValueError:  # Python reads no whole number of thousands of digits
         raise Damaged("a number has too many digits") from None
-    return found
+    return value
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    table = dict(pairs)
+    if len(table) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         raise Damaged(f"the key {_shown(twice)} is twice in one JSON object; keep one")
-    return found
+    return table
 
 
 def _not_a_number(text: str) -> float:
@@ -81,10 +82,10 @@ def _not_a_number(text: str) -> float:
 
 
 def _finite(text: str) -> float:
-    found = float(text)
-    if not math.isfinite(found):
+    number = float(text)
+    if not math.isfinite(number):
         raise Damaged("a number is too large")
-    return found
+    return number
 
 
 def _shown(value: object) -> str:
@@ -105,7 +106,7 @@ class JsonPart:
         """The error that says what is wrong at this place."""
         return Damaged(f"{self.place or 'it'} {fault}")
 
-    def _of(self, kind: type, says: str) -> Any:
+    def _of(self, kind: type[Kind], says: str) -> Kind:
         if type(self.value) is not kind:
             raise self.refused(f"is not {says}; found {_shown(self.value)}")
         return self.value
@@ -117,15 +118,15 @@ class JsonPart:
 
     def table(self, needed: Iterable[str], optional: Iterable[str] = ()) -> dict[str, JsonPart]:
         """The entries of a table that has all of the needed keys, and no others than these and the optional ones."""
-        found, needed = self.named(), list(needed)
-        if absent := [key for key in needed if key not in found]:
+        entries, needed = self.named(), list(needed)
+        if absent := [key for key in needed if key not in entries]:
             raise self.refused(f"has no {listed(absent)}")
         known = [*needed, *optional]
-        if strange := [key for key in found if key not in known]:
+        if strange := [key for key in entries if key not in known]:
             raise self.refused(
                 f"has the unknown key {_shown(strange[0])}: {did_you_mean(strange[0][:100], known)}"[:-1]
             )
-        return found
+        return entries
 
     def items(self) -> list[JsonPart]:
         """The entries of a list."""
@@ -133,15 +134,14 @@ class JsonPart:
 
     def text(self) -> str:
         """A text."""
-        found: str = self._of(str, "a text")
-        return found
+        return self._of(str, "a text")
 
     def texts(self) -> list[str]:
         """A list of different texts."""
-        found = [entry.text() for entry in self.items()]
-        if len(set(found)) < len(found):
+        texts = [entry.text() for entry in self.items()]
+        if len(set(texts)) < len(texts):
             raise self.refused("has a text twice")
-        return found
+        return texts
 
     def word(self, words: Iterable[str]) -> str:
         """One of some words."""
@@ -152,28 +152,26 @@ class JsonPart:
 
     def flag(self) -> bool:
         """True or false."""
-        found: bool = self._of(bool, "true or false")
-        return found
+        return self._of(bool, "true or false")
 
     def whole(self, least: int, most: int) -> int:
         """A whole number within bounds, both included."""
-        found: int = self._of(int, "a whole number")
-        if not least <= found <= most:
-            raise self.refused(f"is {_shown(found)}, not a whole number from {least} to {most}")
-        return found
+        number = self._of(int, "a whole number")
+        if not least <= number <= most:
+            raise self.refused(f"is {_shown(number)}, not a whole number from {least} to {most}")
+        return number
 
     def wholes(self, length: int, least: int, most: int) -> list[int]:
         """A list of so many whole numbers within bounds, read as a whole: it may be long."""
-        found: list[int] = self._of(list, "a list")
-        if len(found) != length:
-            raise self.refused(f"has {len(found)} entries in place of {length}")
-        if set(map(type, found)) - {int} or not (
-            least <= min(found, default=least) and max(found, default=most) <= most
+        numbers: list[int] = self._of(list, "a list")
+        if len(numbers) != length:
+            raise self.refused(f"has {len(numbers)} entries in place of {length}")
+        if set(map(type, numbers)) - {int} or not (
+            least <= min(numbers, default=least) and max(numbers, default=most) <= most
         ):
             raise self.refused(f"holds other things than whole numbers from {least} to {most}")
-        return found
+        return numbers
 
     def plain(self) -> dict[str, Any]:
         """A table that is handed on as it is."""
-        found: dict[str, Any] = self._of(dict, "a table")
-        return found
+        return self._of(dict, "a table")

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 GROUP = Path("/sys/fs/cgroup")
-"""Where the limits of a container are told."""
+"""Where Linux shows the limits of a container."""
 
 
 def thread_count(asked: int | None = None) -> int:

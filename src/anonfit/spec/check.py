@@ -11,9 +11,10 @@ from anonfit.criteria.objectives import ALGORITHMS, Algorithm, TargetKind
 from anonfit.errors import did_you_mean, listed
 from anonfit.spec.columns import without_role
 from anonfit.spec.kinds import Faults, Setting
-from anonfit.spec.model import MethodSpec, QueryLogSpec, Spec, TargetSpec, WorkloadSpec
+from anonfit.spec.model import Spec, TargetSpec
 from anonfit.spec.settings import METHOD, SECTIONS
-from anonfit.tables.schema import ColumnType, Role, Split
+from anonfit.spec.workload import QUERY_LOG, WORKLOAD
+from anonfit.tables.schema import ColumnType, NominalSplit, Role
 from anonfit.workload.selections import why_guarded
 from anonfit.workload.targets import not_scaled
 
@@ -59,9 +60,9 @@ def _check_target(target: TargetSpec, spec: Spec, faults: Faults) -> None:
     is_class = target.classes or target.equal_width or column.type in (ColumnType.NOMINAL, ColumnType.ORDINAL)
     if not target.scale and (by_classes or is_class):
         faults.add(not_scaled(name))
-    made = "classes" if target.classes else "equal_width" if target.equal_width else None
-    if made and column.type not in (ColumnType.CONTINUOUS, None):
-        faults.add(f"workload.targets: {made} of '{name}' makes classes of numbers; its type is '{column.type}'.")
+    setting = "classes" if target.classes else "equal_width" if target.equal_width else None
+    if setting and column.type not in (ColumnType.CONTINUOUS, None):
+        faults.add(f"workload.targets: {setting} of '{name}' makes classes of numbers; its type is '{column.type}'.")
 
 
 def _check_each(name: str, spec: Spec, faults: Faults) -> None:
@@ -87,18 +88,15 @@ def _check_quasi_identifiers(names: Iterable[str], where: str, spec: Spec, fault
 
 
 def _check_method(spec: Spec, faults: Faults) -> None:
-    """What the method and the demands need of a workload; nothing is asked in vain."""
+    """What the method and the demands need of a workload, and what of it would change nothing."""
     method, workload = spec.method, spec.workload
     some_target = "give a column the role 'target', or list one in workload.targets."
     objective = method.objective
     if objective.needs == "targets" and not spec.targets:
         faults.add(f"method.criterion = '{method.criterion}' needs a target: {some_target}")
     learns = workload.query_log is not None and workload.query_log.learn
-    if (
-        objective.needs == "selections"
-        and not any(selection.weight for selection in workload.selections)
-        and not learns
-    ):
+    has_selections = learns or any(selection.weight for selection in workload.selections)
+    if objective.needs == "selections" and not has_selections:
         faults.add(
             f"method.criterion = '{method.criterion}' needs selections with a weight above 0: write them as "
             "[[workload.selections]]."
@@ -122,11 +120,8 @@ def _check_method(spec: Spec, faults: Faults) -> None:
             f"workload.denoise does not go with criterion = '{method.criterion}', which uses no targets; remove it."
         )
     is_mondrian = method.capabilities.splits and not objective.uses_features
-    if (
-        method.candidates != MethodSpec().candidates
-        and is_mondrian
-        and (not is_steered or objective.serves == TargetKind.NUMBERS)
-    ):
+    steers_no_classes = not is_steered or objective.serves == TargetKind.NUMBERS
+    if METHOD.is_changed(method, "candidates") and is_mondrian and steers_no_classes:
         faults.add(
             "method.candidates is where cuts for the classes of targets are looked for, and none steers; remove it."
         )
@@ -161,17 +156,17 @@ def _check_capped(spec: Spec, some_target: str, faults: Faults) -> None:
 
 def _check_query_log(spec: Spec, faults: Faults) -> None:
     """Faults between a log and the method."""
-    log, default = spec.workload.query_log, QueryLogSpec(())
+    log = spec.workload.query_log
     if log is None:
         return
     if not log.learn:
         for name in ("selections", "minterms"):
-            if getattr(log, name) != getattr(default, name):
+            if QUERY_LOG.is_changed(log, name):
                 faults.add(
                     f"workload.query_log.{name} is of what is learned, and learn = false; remove one of the two."
                 )
         return
-    if log.minterms and log.selections != default.selections:
+    if log.minterms and QUERY_LOG.is_changed(log, "selections"):
         faults.add("workload.query_log.minterms stand in place of selections; remove selections, or minterms.")
     if spec.method.objective.is_blind:
         faults.add("workload.query_log teaches what criterion = 'median' does not use; write learn = false, or 'auto'.")
@@ -264,16 +259,15 @@ def _check_named(spec: Spec, faults: Faults) -> None:
             named = set(getattr(workload, name))
             if named and not named & known and spec.data.default_role is None:
                 faults.add(f"workload.{name} names no quasi-identifier, so it steers nothing; name one, or remove it.")
-    if workload.clusters != WorkloadSpec().clusters and not method.objective.clusters and not workload.features:
+    if WORKLOAD.is_changed(workload, "clusters") and not method.objective.clusters and not workload.features:
         faults.add(
             "workload.clusters is for criterion = 'clustering', or for features; write one of them, or remove it."
         )
 
 
 def _check_clustering(spec: Spec, faults: Faults) -> None:
-    default = MethodSpec()
     for name in ("weight_rule", "candidates"):
-        if getattr(spec.method, name) != getattr(default, name):
+        if METHOD.is_changed(spec.method, name):
             faults.add(f"method.{name} does not go with criterion = 'clustering', where weights are of dispersion.")
     _check_features(spec, faults)
 
@@ -291,9 +285,8 @@ def _check_features(spec: Spec, faults: Faults) -> None:
 
 def _check_exploring(spec: Spec, faults: Faults) -> None:
     """Exploring chooses what a method would say."""
-    default = MethodSpec()
     for name in ("candidates", "weight_rule", "alpha", "min_gain"):
-        if getattr(spec.method, name) != getattr(default, name):
+        if METHOD.is_changed(spec.method, name):
             faults.add(f"method.{name} does not go with criterion = 'explore', which tries several; remove it.")
     if spec.workload.denoise:
         faults.add("workload.denoise does not go with criterion = 'explore', which uses no targets; remove it.")
@@ -307,9 +300,8 @@ def check_algorithm(spec: Spec, faults: Faults) -> None:
     """Faults between the algorithm, its settings, the roles and the workload."""
     for name, section in SECTIONS.items():
         for setting in section.settings:
-            if spec.method.algorithm not in setting.algorithms and section.is_changed(
-                getattr(spec, name), setting.name
-            ):
+            is_used = spec.method.algorithm in setting.algorithms
+            if not is_used and section.is_changed(getattr(spec, name), setting.name):
                 _refuse_setting(name, setting, spec.method.capabilities, faults)
     if spec.method.capabilities.refines:
         _check_refining(spec, faults)
@@ -342,7 +334,7 @@ def _check_refining(spec: Spec, faults: Faults) -> None:
         )
     _check_only_target(spec, "refines for", faults)
     for name, column in spec.columns.items():
-        if column.split == Split.BINARY:
+        if column.split == NominalSplit.BINARY:
             faults.add(f"columns.{name}.split = 'binary' is for algorithm = 'mondrian' only; use multiway or subset.")
     if spec.output.regions == "observed" and spec.privacy.quasi_identifiers:
         faults.add(
@@ -381,7 +373,7 @@ def _check_tree(spec: Spec, faults: Faults) -> None:
                 f"'{role}'; use mondrian or tdr."
             )
     for name, column in spec.columns.items():
-        if column.split in (Split.BINARY, Split.SUBSET):
+        if column.split in (NominalSplit.BINARY, NominalSplit.SUBSET):
             faults.add(
                 f"columns.{name}.split = '{column.split}': algorithm = 'tree' divides names along their taxonomy; use "
                 "multiway, or remove it."

@@ -30,7 +30,7 @@ from anonfit.spec.kinds import (
     whole,
 )
 from anonfit.spec.model import ColumnSpec, DiversitySpec, QuasiIdentifierSpec, Spec
-from anonfit.tables.schema import ColumnType, Role, Split
+from anonfit.tables.schema import ColumnType, NominalSplit, Role
 
 # --- [columns.NAME] ---------------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ COLUMN = Section(
         ),
         Setting(
             "split",
-            choice(Split, Split),
+            choice(NominalSplit, NominalSplit),
             "`multiway` (default with a taxonomy), `binary`, `subset` (default without): with `subset` any values may "
             "stand together, and a taxonomy only says which values there are and names those groups that are its own",
             public=Public.CHANGED,
@@ -141,7 +141,7 @@ COLUMN = Section(
 
 
 def read_column(name: str, table: dict[str, Any], faults: Faults, *, is_tree: bool = False) -> ColumnSpec | None:
-    """What is declared of a column; None if that is not even a role. A tree may test raw columns, too."""
+    """What is declared of a column; None without a role. A tree may test raw columns, too."""
     where = f"columns.{name}"
     if "role" not in table:
         faults.unknown(table, COLUMN.names, where)
@@ -150,9 +150,9 @@ def read_column(name: str, table: dict[str, Any], faults: Faults, *, is_tree: bo
     values = read_section(COLUMN, table, faults, where)
     if values["role"] is None:
         return None
-    found = ColumnSpec(**values)
-    _check_column(where, found, faults, is_tested=is_tree and found.role in (Role.SENSITIVE, Role.INSENSITIVE))
-    return found
+    column = ColumnSpec(**values)
+    _check_column(where, column, faults, is_tested=is_tree and column.role in (Role.SENSITIVE, Role.INSENSITIVE))
+    return column
 
 
 def _check_waiver(where: str, column: ColumnSpec, faults: Faults) -> None:
@@ -195,7 +195,7 @@ def _check_column(where: str, column: ColumnSpec, faults: Faults, *, is_tested: 
 
 
 def _check_generalized(where: str, column: ColumnSpec, faults: Faults) -> None:
-    """Faults between the settings of a column whose values are told apart in part."""
+    """Faults between the settings of a column whose values are generalized."""
     if column.release and column.role == Role.QUASI_IDENTIFIER:
         faults.add(f"{where}: release = true is for columns released as they are; a quasi-identifier is generalized.")
     if column.type == ColumnType.ORDINAL and not column.order:
@@ -241,8 +241,8 @@ def _read_demand(entry: Any, where: str, faults: Faults) -> DiversitySpec | None
     for key in ("column", "model"):
         if key not in table:
             faults.add(f"{where} has no {key}; a demand names a sensitive column and a model ({', '.join(MODELS)}).")
-    column = faults.kind(table, "column", where, str, "the name of a column", None)
-    model = faults.choice(table, "model", where, MODELS, None)
+    column = Given(table, "column", where, None, faults).of_type(str, "the name of a column")
+    model = Given(table, "model", where, None, faults).choice(MODELS)
     if model is None:
         return None
     given = {key: value for key, value in table.items() if key not in ("column", "model")}
@@ -301,13 +301,13 @@ def _read_quasi_identifier(entry: Any, where: str, faults: Faults) -> QuasiIdent
     table = faults.table(entry, where)
     if not isinstance(entry, Mapping):
         return None
-    found = QuasiIdentifierSpec(**read_section(QUASI_IDENTIFIER, table, faults, where))
-    columns = found.columns or ()
+    values = read_section(QUASI_IDENTIFIER, table, faults, where)
+    columns = values["columns"] or ()
     if not columns and not faults.within(f"{where}.columns"):
         faults.add(f"{where} has no columns; name those that someone could know together.")
     if len(set(columns)) < len(columns):
         faults.add(f"{where} names a column twice.")
-    return QuasiIdentifierSpec(columns, found.k)
+    return QuasiIdentifierSpec(columns, values["k"])
 
 
 def _read_quasi_identifiers(given: Given) -> tuple[QuasiIdentifierSpec, ...]:
@@ -318,20 +318,15 @@ def _read_quasi_identifiers(given: Given) -> tuple[QuasiIdentifierSpec, ...]:
     return read_entries(given, '[{ columns = ["age", "sex"], k = 20 }]', _read_quasi_identifier)
 
 
-def quasi_identifier_table(quasi_identifier: QuasiIdentifierSpec) -> dict[str, Any]:
-    """An entry of `[[privacy.quasi_identifiers]]`."""
-    return QUASI_IDENTIFIER.tables(quasi_identifier)
-
-
 def _sets_of_keyword(given: Any) -> list[Any]:
     """Several quasi-identifiers; a name is none, nor a list of them."""
     several = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     wrong = [item for item in several if isinstance(item, str) or not isinstance(item, Iterable | QuasiIdentifierSpec)]
     if wrong:
-        found = f"'{wrong[0]}'" if isinstance(wrong[0], str) else type(wrong[0]).__name__
+        shown = f"'{wrong[0]}'" if isinstance(wrong[0], str) else type(wrong[0]).__name__
         raise RequestError(
             "requirements is a list of quasi-identifiers, each a list of columns such as ['age', 'sex']; found "
-            f"{found}."
+            f"{shown}."
         )
     return [_set_of_keyword(item) for item in several]
 
@@ -339,12 +334,12 @@ def _sets_of_keyword(given: Any) -> list[Any]:
 def _set_of_keyword(given: Any) -> Any:
     """One of several quasi-identifiers; a list of names is one whose k is that of all."""
     if isinstance(given, QuasiIdentifierSpec):
-        return quasi_identifier_table(given)
+        return QUASI_IDENTIFIER.tables(given)
     if isinstance(given, Mapping):
         return given
     return {"columns": [str(name) for name in (sorted(given) if isinstance(given, set | frozenset) else given)]}
 
 
 QUASI_IDENTIFIERS = ValueKind(
-    _read_quasi_identifiers, lambda several: [quasi_identifier_table(each) for each in several], _sets_of_keyword
+    _read_quasi_identifiers, lambda several: [QUASI_IDENTIFIER.tables(each) for each in several], _sets_of_keyword
 )

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from anonfit.errors import RequestError, did_you_mean, listed
 from anonfit.spec.columns import COLUMN, QUASI_IDENTIFIERS, diversity_table
-from anonfit.spec.kinds import Section, Setting
+from anonfit.spec.kinds import Section, Setting, column_names
 from anonfit.spec.model import VERSION, DiversitySpec, Settings, Spec, TargetSpec
 from anonfit.spec.parse import spec_of
 from anonfit.spec.settings import SECTIONS
@@ -73,9 +73,9 @@ def keyword_defaults(*, recoding: bool = False) -> dict[str, Any]:
         for section, setting in _settings()
         if not recoding or setting.recodes
     }
-    found = of_columns | dict.fromkeys(COLUMNS) | settings
+    defaults = of_columns | dict.fromkeys(COLUMNS) | settings
     # scikit-learn wants to see what was given: None is nothing.
-    return {name: None if recoding and default == () else _shown(default) for name, default in found.items()}
+    return {name: None if recoding and default == () else _shown(default) for name, default in defaults.items()}
 
 
 def _settings() -> Iterable[tuple[Section, Setting]]:
@@ -115,8 +115,8 @@ def _shown(default: Any) -> Any:
 
 def _annotation(name: str) -> Any:
     """The type of a keyword, as it is written."""
-    found = Settings.__annotations__[name]
-    return getattr(found, "__forward_arg__", found)
+    annotation = Settings.__annotations__[name]
+    return getattr(annotation, "__forward_arg__", annotation)
 
 
 def _documented(text: str, names: Iterable[str]) -> str:
@@ -149,15 +149,7 @@ def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) ->
 
 
 def spec_of_keywords(data: Any, words: Mapping[str, Any]) -> Spec:
-    """The spec of keyword arguments; what is not among them has its default.
-
-    Args:
-        data: The source: a path or a frame.
-        words: Keyword arguments of `anonymize`, by name.
-
-    Returns:
-        The spec, checked as a whole.
-    """
+    """The spec, checked as a whole, of a source (a path or a frame) and the keyword arguments of `anonymize`."""
     words = {name: plain(word) for name, word in words.items() if name != "data"}
     tables: dict[str, Any] = {
         section: {
@@ -179,8 +171,7 @@ def spec_of_keywords(data: Any, words: Mapping[str, Any]) -> Spec:
 def refuse_keywords(words: Mapping[str, Any], function: Callable[..., Any]) -> None:
     """Refuse keywords beside a whole spec: it says all that they could, and they would change nothing."""
     usual = {name: parameter.default for name, parameter in signature(function).parameters.items()}
-    given = [name for name, word in words.items() if word is not usual[name]]
-    if given := [name for name in given if not _is_equal(words[name], usual[name])]:
+    if given := [name for name, word in words.items() if not _is_equal(word, usual[name])]:
         raise RequestError(
             f"a spec was given, which says all that is asked, and beside it {listed(given)}: put them into the spec "
             "(in Python by dataclasses.replace), or leave them out."
@@ -189,7 +180,7 @@ def refuse_keywords(words: Mapping[str, Any], function: Callable[..., Any]) -> N
 
 def _is_equal(word: Any, other: Any) -> bool:
     """Whether two words are the same, where that can be said at all."""
-    return type(word) is type(other) and bool(word == other)
+    return word is other or (type(word) is type(other) and bool(word == other))
 
 
 def plain(word: Any) -> Any:
@@ -206,7 +197,7 @@ def plain(word: Any) -> Any:
 def _with_models(spec: Spec, given: Any) -> Spec:
     """The spec with the fitted models of its targets: no text can hold them."""
     targets_given = [given] if isinstance(given, str | Mapping | TargetSpec) else given or ()
-    models = [target.model if isinstance(target, TargetSpec) else _model(target) for target in targets_given]
+    models = [_model(target) for target in targets_given]
     if spec.workload.targets is None or not any(model is not None for model in models):
         return spec
     targets = tuple(replace(target, model=model) for target, model in zip(spec.workload.targets, models, strict=True))
@@ -229,14 +220,9 @@ def _named(model: Any) -> str:
 
 
 def _model(given: Any) -> Any:
+    if isinstance(given, TargetSpec):
+        return given.model
     return given.get("model") if isinstance(given, Mapping) else None
-
-
-def _names(given: Any) -> list[str]:
-    """The names of columns; one may stand alone."""
-    if given is None:
-        return []
-    return [str(name) for name in given] if isinstance(given, Iterable) and not isinstance(given, str) else [str(given)]
 
 
 def _demands(sensitive: Any) -> list[Any]:
@@ -265,7 +251,7 @@ def _demands(sensitive: Any) -> list[Any]:
 
 def _asked_of(sensitive: Any) -> dict[str, list[Any]]:
     """For each sensitive column what is asked of it; names alone ask for nothing."""
-    given = sensitive if isinstance(sensitive, Mapping) else dict.fromkeys(_names(sensitive))
+    given = sensitive if isinstance(sensitive, Mapping) else dict.fromkeys(column_names(sensitive))
     return {
         str(name): [asked] if isinstance(asked, str | Mapping | DiversitySpec) else list(asked or ())
         for name, asked in given.items()
@@ -279,21 +265,21 @@ def _is_waiver(demand: Any) -> bool:
 
 def _waiver(asked: Iterable[Any]) -> dict[str, Any]:
     """What is declared of a sensitive column of which nothing is asked."""
-    found: dict[str, Any] = {}
+    waiver: dict[str, Any] = {}
     for entry in asked:
         if _is_waiver(entry):
             if unknown := [str(key) for key in entry if key not in ("column", "model", "reason")]:
                 raise RequestError(f"sensitive: 'model': 'none' has a 'reason' only; found {listed(unknown)}.")
-            found = {"diversity": "none", "reason": entry.get("reason", "")}
-    return found
+            waiver = {"diversity": "none", "reason": entry.get("reason", "")}
+    return waiver
 
 
 def _columns(words: Mapping[str, Any], targets: Iterable[Any]) -> dict[str, dict[str, Any]]:
     """The roles of columns, and what else is declared of them."""
     columns: dict[str, dict[str, Any]] = {}
-    quasi_identifiers = _names(words.get("quasi_identifiers"))
+    quasi_identifiers = column_names(words.get("quasi_identifiers"))
     for key, role in ROLES.items():
-        names = _target_columns(targets, quasi_identifiers) if role == Role.TARGET else _names(words.get(key))
+        names = _target_columns(targets, quasi_identifiers) if role == Role.TARGET else column_names(words.get(key))
         for name in names:
             if names.count(name) > 1:
                 more = "; one entry says all of a target" if role == Role.TARGET else ""
@@ -313,15 +299,13 @@ def _columns(words: Mapping[str, Any], targets: Iterable[Any]) -> dict[str, dict
                 "remove one."
             )
         column[setting] = value
-    for name in _names(words.get("release")):
+    for name in column_names(words.get("release")):
         columns.setdefault(name, {"role": str(Role.INSENSITIVE)})["release"] = True
     return columns
 
 
 def _declared(words: Mapping[str, Any]) -> Iterable[tuple[str, str, Any, str]]:
-    """What is declared of columns, one setting at a time and column by column: the column, the setting, its value, and
-    the keyword that says it.
-    """
+    """Everything declared of columns, as column, setting, value, and the keyword that says it."""
     for keyword, setting in COLUMNS.items():
         for name, value in (words.get(keyword) or {}).items():
             yield str(name), setting, value, keyword
@@ -347,7 +331,7 @@ def _declared(words: Mapping[str, Any]) -> Iterable[tuple[str, str, Any, str]]:
                 raise RequestError(
                     f"columns: '{setting}' of '{name}' is not known; {did_you_mean(str(setting), IN_COLUMNS)}"
                 )
-            if setting == "release" and str(name) in _names(words.get("release")):
+            if setting == "release" and str(name) in column_names(words.get("release")):
                 raise RequestError(
                     f"the release of column '{name}' is given twice, by columns and by release; remove one."
                 )

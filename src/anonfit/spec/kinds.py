@@ -50,10 +50,10 @@ def is_whole(value: object) -> bool:
 
 
 class Faults:
-    """Collects faults and reads values, each with the place it stands in."""
+    """The faults of a spec, each a sentence that begins with the place it is in."""
 
     def __init__(self) -> None:
-        self.found: list[str] = []
+        self.sentences: list[str] = []
         self.unread: set[str] = set()
         """Columns that are declared but could not be read: nothing more is said about them."""
         self.open: dict[str, str] = {}
@@ -61,19 +61,19 @@ class Faults:
 
     def add(self, text: str) -> None:
         """Keep a fault."""
-        self.found.append(text)
+        self.sentences.append(text)
 
     def within(self, section: str) -> bool:
         """Whether a fault was found in a section."""
-        return any(text.startswith((section, f"[{section}")) for text in self.found)
+        return any(text.startswith((section, f"[{section}")) for text in self.sentences)
 
     def table(self, value: Any, where: str) -> dict[str, Any]:
         """A table of settings; what Python code gives as None is not given. A text `decide` is an open question."""
         if isinstance(value, Mapping):
-            found = {key: item for key, item in value.items() if item is not None}
-            if isinstance(found.get("decide"), str):
-                self.open[where] = found.pop("decide")
-            return found
+            settings = {key: item for key, item in value.items() if item is not None}
+            if isinstance(settings.get("decide"), str):
+                self.open[where] = settings.pop("decide")
+            return settings
         self.add(f"[{where}] must be a table of settings; found {value!r}.")
         return {}
 
@@ -95,62 +95,10 @@ class Faults:
             if key not in names:
                 self.add(f"{place} is not a setting; {did_you_mean(str(key), names)}")
 
-    def kind(
-        self,
-        table: Mapping[str, Any],
-        key: str,
-        where: str,
-        kind: type | tuple[type, ...],
-        word: str,
-        default: Any,
-    ) -> Any:
-        """A value of some type; a whole number of any kind is taken as Python's."""
-        value = table.get(key, default)
-        if is_whole(value):
-            value = int(value)
-        is_wrong_bool = isinstance(value, bool) and kind is not bool
-        if value is default or (isinstance(value, kind) and not is_wrong_bool):
-            return value
-        self.add(f"{where}.{key} must be {word}; found {value!r}.")
-        return default
-
-    def number(self, table: Mapping[str, Any], key: str, where: str, numbers: Numbers, default: float) -> float:
-        """A finite number within bounds."""
-        if key not in table:
-            return default
-        if numbers.have(table[key]):
-            return float(table[key])
-        self.add(f"{where}.{key} must be {numbers.says}; found {table[key]!r}.")
-        return default
-
-    def choice(self, table: Mapping[str, Any], key: str, where: str, options: Iterable[str], default: Any) -> Any:
-        """One of some words."""
-        value = table.get(key, default)
-        if value is default:
-            return default
-        words = [str(option) for option in options]
-        if isinstance(value, str) and value in words:
-            return value
-        self.add(f"{where}.{key} = {value!r} is not known; {did_you_mean(str(value), words)}")
-        return default
-
-    def texts(self, table: Mapping[str, Any], key: str, where: str, default: tuple[str, ...]) -> tuple[str, ...]:
-        """A list of texts."""
-        value = table.get(key)
-        if value is None:
-            return default
-        if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-            return tuple(value)
-        self.add(f"{where}.{key} must be a list of texts; found {value!r}.")
-        return default
-
-
-# --- kinds of values --------------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Where a value is read from: the table that may have it, its key there, and what it is if it is not given."""
+    """Where a value is read: the table, its key there, and the default, which also stands in for a wrong value."""
 
     table: Mapping[str, Any]
     key: str
@@ -167,6 +115,46 @@ class Given:
     def value(self) -> Any:
         """What is written; None if nothing is."""
         return self.table.get(self.key)
+
+    def of_type(self, kind: type | tuple[type, ...], word: str) -> Any:
+        """A value of some type, which a message calls `word`; a whole number of any kind is taken as Python's."""
+        value = self.table.get(self.key, self.default)
+        if is_whole(value):
+            value = int(value)
+        is_wrong_bool = isinstance(value, bool) and kind is not bool
+        if value is self.default or (isinstance(value, kind) and not is_wrong_bool):
+            return value
+        self.faults.add(f"{self.place} must be {word}; found {value!r}.")
+        return self.default
+
+    def number(self, numbers: Numbers) -> Any:
+        """A finite number within bounds."""
+        if self.key not in self.table:
+            return self.default
+        if numbers.have(self.value):
+            return float(self.value)
+        self.faults.add(f"{self.place} must be {numbers.says}; found {self.value!r}.")
+        return self.default
+
+    def choice(self, options: Iterable[str]) -> Any:
+        """One of some words."""
+        value = self.table.get(self.key, self.default)
+        if value is self.default:
+            return value
+        words = [str(option) for option in options]
+        if isinstance(value, str) and value in words:
+            return value
+        self.faults.add(f"{self.place} = {value!r} is not known; {did_you_mean(str(value), words)}")
+        return self.default
+
+    def texts(self) -> Any:
+        """A list of texts."""
+        if self.value is None:
+            return self.default
+        if isinstance(self.value, list | tuple) and all(isinstance(item, str) for item in self.value):
+            return tuple(self.value)
+        self.faults.add(f"{self.place} must be a list of texts; found {self.value!r}.")
+        return self.default
 
 
 def written(value: Any) -> Any:
@@ -208,23 +196,20 @@ def choice(of: Any, make: Make | None = None, *, also: Iterable[str] = ()) -> Va
     words = tuple(str(word) for word in (get_args(of) or of))
 
     def read(given: Given) -> Any:
-        known = dict.fromkeys([*words, *also])
-        found = given.faults.choice(given.table, given.key, given.where, known, None)
-        if found is None:
-            return given.default
-        return make(found) if make else found
+        word = given.choice(dict.fromkeys([*words, *also]))
+        return word if make is None or word is given.default else make(word)
 
     return ValueKind(read, choices=words)
 
 
 def text(word: str) -> ValueKind:
     """A text; `word` says in a message which."""
-    return ValueKind(lambda given: given.faults.kind(given.table, given.key, given.where, str, word, given.default))
+    return ValueKind(lambda given: given.of_type(str, word))
 
 
 def number(numbers: Numbers) -> ValueKind:
     """A finite number within bounds."""
-    return ValueKind(lambda given: given.faults.number(given.table, given.key, given.where, numbers, given.default))
+    return ValueKind(lambda given: given.number(numbers))
 
 
 def whole(
@@ -236,7 +221,7 @@ def whole(
     sentence = fault or "{place} must be at least {least}; found {value}."
 
     def read(given: Given) -> Any:
-        value = given.faults.kind(given.table, given.key, given.where, int, word, given.default)
+        value = given.of_type(int, word)
         if value is None or least is None or value >= least:
             return value
         given.faults.add(sentence.format(place=given.place, least=least, value=value))
@@ -245,20 +230,18 @@ def whole(
     return ValueKind(read)
 
 
-def _names(given: Any) -> list[str]:
-    """The names of columns; one may stand alone."""
+def column_names(given: Any) -> list[str]:
+    """The names of columns in a keyword argument; one may stand alone."""
+    if given is None:
+        return []
     return [str(name) for name in given] if isinstance(given, Iterable) and not isinstance(given, str) else [str(given)]
 
 
-def _read_texts(given: Given) -> tuple[str, ...]:
-    return given.faults.texts(given.table, given.key, given.where, given.default)
-
-
-def _read_names_once(given: Given) -> tuple[str, ...]:
-    found = _read_texts(given)
-    if len(set(found)) < len(found):
+def _read_names_once(given: Given) -> Any:
+    names = given.texts()
+    if len(set(names)) < len(names):
         given.faults.add(f"{given.place} names a column twice.")
-    return found
+    return names
 
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -270,11 +253,11 @@ def _read_size(given: Given) -> int | None:
     """A size of memory, such as 2GB or 512MiB, in bytes."""
     if given.value is None:
         return None
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", str(given.value))
-    if found is None or found[2].upper() not in UNITS or isinstance(given.value, bool):
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", str(given.value))
+    if match is None or match[2].upper() not in UNITS or isinstance(given.value, bool):
         given.faults.add(f"{given.place} = {given.value!r} is no size; write such as '2GB' or '512MiB'.")
         return None
-    size = int(float(found[1]) * UNITS[found[2].upper()])
+    size = int(float(match[1]) * UNITS[match[2].upper()])
     if size < LEAST_MEMORY:
         given.faults.add(f"{given.place} = {given.value!r} is too little; an engine needs 64MiB at least.")
         return None
@@ -298,12 +281,10 @@ def _read_recoding(given: Given) -> Any:
     return str(value)
 
 
-SWITCH = ValueKind(
-    lambda given: given.faults.kind(given.table, given.key, given.where, bool, "true or false", given.default)
-)
-TEXTS = ValueKind(_read_texts, of_keyword=lambda value: value if isinstance(value, str) else list(value))
-NAMES = ValueKind(_read_texts, of_keyword=_names)
-NAMES_ONCE = ValueKind(_read_names_once, of_keyword=_names)
+SWITCH = ValueKind(lambda given: given.of_type(bool, "true or false"))
+TEXTS = ValueKind(Given.texts, of_keyword=lambda value: value if isinstance(value, str) else list(value))
+NAMES = ValueKind(Given.texts, of_keyword=column_names)
+NAMES_ONCE = ValueKind(_read_names_once, of_keyword=column_names)
 SIZE = ValueKind(_read_size)
 RECODING = ValueKind(_read_recoding)
 
@@ -312,7 +293,7 @@ RECODING = ValueKind(_read_recoding)
 
 
 class Public(StrEnum):
-    """Whether the public manifest of a release tells a setting."""
+    """When the public manifest of a release tells a setting."""
 
     NEVER = "never"
     HIDDEN = "hidden"  # never, since it leads to other files: a manifest that has it is refused
@@ -364,12 +345,10 @@ class Section:
 
     def default(self, name: str) -> Any:
         """The value of a setting that is not given; None for one that must be."""
-        for part in fields(self.holder):
-            if part.name == name:
-                if part.default is not MISSING:
-                    return part.default
-                return part.default_factory() if part.default_factory is not MISSING else None
-        raise KeyError(name)
+        field = {field.name: field for field in fields(self.holder)}[name]
+        if field.default_factory is not MISSING:
+            return field.default_factory()
+        return None if field.default is MISSING else field.default
 
     def is_changed(self, held: Any, name: str) -> bool:
         """Whether a setting is not what it would be anyway."""
@@ -398,5 +377,5 @@ def read_section(section: Section, table: dict[str, Any], faults: Faults, where:
 def read_entries(given: Given, example: str, read: Callable[[Any, str, Faults], Entry | None]) -> tuple[Entry, ...]:
     """The entries of a list that could be read."""
     entries = given.faults.entries(given.table.get(given.key, ()), given.place, example)
-    found = (read(entry, f"{given.place}[{place}]", given.faults) for place, entry in enumerate(entries))
-    return tuple(entry for entry in found if entry is not None)
+    values = (read(entry, f"{given.place}[{place}]", given.faults) for place, entry in enumerate(entries))
+    return tuple(entry for entry in values if entry is not None)

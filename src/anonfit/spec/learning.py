@@ -18,9 +18,9 @@ from anonfit.spec.parse import parse_spec
 from anonfit.spec.write import spec_tables, to_toml, toml_value
 from anonfit.tables.databases import is_database
 from anonfit.tables.schema import Column
-from anonfit.workload.logs.learning import LearnedWorkload, LogRequest, columns_of, learn, read_request
+from anonfit.workload.logs.learning import LearnedWorkload, LogRequest, columns_of, learn
 from anonfit.workload.logs.merging import RawRows
-from anonfit.workload.logs.tallies import Ask, Uses
+from anonfit.workload.logs.tallies import Ask, Uses, read_log
 
 RULE: WeightRule = "product"
 """How learned weights enter the choice of splits: what is used half as often gets half the care, not none."""
@@ -43,25 +43,13 @@ def _request(log: QueryLogSpec, folder: Path | None) -> LogRequest:
 
 
 def learn_from_log(spec: Spec, log: QueryLogSpec, columns: Sequence[Column], rows: RawRows) -> LearnedWorkload:
-    """What a log teaches about the use of a table.
-
-    Args:
-        spec: What is asked of the table.
-        log: The log; paths start at the spec's folder.
-        columns: All columns of the table.
-        rows: Its raw rows.
-    """
+    """What a log, whose paths start at the spec's folder, teaches about the use of a table."""
     if not spec.method.capabilities.splits:
         raise RequestError(
             f"algorithm = '{spec.method.algorithm}' uses neither selections nor weights, so a log teaches it nothing."
         )
-    return learn(
-        _request(log, spec.folder),
-        columns,
-        rows,
-        k=spec.privacy.k,
-        is_capped=spec.privacy.max_confidence < 1,
-    )
+    is_capped = spec.privacy.max_confidence < 1
+    return learn(_request(log, spec.folder), columns, rows, k=spec.privacy.k, is_capped=is_capped)
 
 
 def with_learned(spec: Spec, log: QueryLogSpec, learned: LearnedWorkload) -> Spec:
@@ -86,10 +74,7 @@ def with_learned(spec: Spec, log: QueryLogSpec, learned: LearnedWorkload) -> Spe
 
 
 def with_query_log(spec: Spec, columns: Sequence[Column], rows: RawRows) -> tuple[Spec, tuple[Asked, ...]]:
-    """The spec with what its log teaches, and the questions of the log, those of most queries first.
-
-    A spec without a log stays as it is.
-    """
+    """The spec with what its log, if it has one, teaches, and the log's questions, those of most queries first."""
     log = spec.workload.query_log
     if log is None:
         return spec, ()
@@ -99,7 +84,8 @@ def with_query_log(spec: Spec, columns: Sequence[Column], rows: RawRows) -> tupl
     else:
         is_capped = spec.privacy.max_confidence < 1
         known = columns_of(columns, rows.without_rows(), table=log.table, is_capped=is_capped)
-        tally = read_request(_request(log, spec.folder), known)
+        request = _request(log, spec.folder)
+        tally = read_log(request.paths, known, dialect=request.dialect)
     ranked = sorted(tally.asks.items(), key=lambda item: (-item[1], repr(item[0])))
     return spec, tuple(Asked(ask, times) for ask, times in ranked)
 
@@ -108,14 +94,8 @@ def with_query_log(spec: Spec, columns: Sequence[Column], rows: RawRows) -> tupl
 
 
 def learned_text(spec: Spec, log: QueryLogSpec, learned: LearnedWorkload, *, original: str | None, folder: Path) -> str:
-    """A copy of a spec with a workload that says what was learned, and why.
-
-    Args:
-        spec: The spec.
-        log: The log.
-        learned: What it taught.
-        original: The text of the spec's file, which is kept as it is but for the workload; None: it is written anew.
-        folder: Where the copy will be; paths of files are written so that they can be found from there.
+    """A copy of a spec for `folder`, from which its paths can be followed, with a workload that says what was learned
+    and why. `original` is the text of the spec's file, kept but for the workload; None: it is written anew.
     """
     is_moved = (spec.folder or Path()).resolve() != folder.resolve()
     if is_moved and is_database(spec.data.source):
@@ -147,11 +127,11 @@ def _says(text: str, wanted: Spec) -> bool:
 def _moved(spec: Spec, folder: Path) -> Spec:
     """A spec whose relative paths start at another folder."""
 
-    def path(found: Any) -> Any:
-        is_path = isinstance(found, str | Path) and "://" not in str(found)
-        if not is_path or Path(found).is_absolute() or (spec.folder or Path()).resolve() == folder.resolve():
-            return found
-        return os.path.relpath((spec.folder or Path()) / found, folder)
+    def path(given: Any) -> Any:
+        is_path = isinstance(given, str | Path) and "://" not in str(given)
+        if not is_path or Path(given).is_absolute() or (spec.folder or Path()).resolve() == folder.resolve():
+            return given
+        return os.path.relpath((spec.folder or Path()) / given, folder)
 
     columns = {name: replace(column, taxonomy=path(column.taxonomy)) for name, column in spec.columns.items()}
     log = spec.workload.query_log
@@ -167,23 +147,20 @@ def _moved(spec: Spec, folder: Path) -> Spec:
 
 def _without_workload(text: str, wanted: Spec) -> str:
     """The text of a spec without its workload, and with the rule by which learned weights are used."""
-    lines, is_kept = [], True
+    lines, is_kept, below_method = [], True, None
     for line in text.splitlines():
-        found = TABLE.match(line)
-        if found:
-            is_kept = found.group(1).split(".")[0].strip("\"'") != "workload"
+        if heading := TABLE.match(line):
+            is_kept = heading.group(1).split(".")[0].strip("\"'") != "workload"
         if is_kept:
             lines.append(line)
-    has_method = any((found := TABLE.match(line)) and found.group(1) == "method" for line in lines)
+            if heading and heading.group(1) == "method" and below_method is None:
+                below_method = len(lines)
     if wanted.method.weight_rule == RULE and not any(line.split("=")[0].strip() == "weight_rule" for line in lines):
-        said = [f'weight_rule = "{RULE}"  # learned weights: what is used half as often gets half the care']
-        if has_method:
-            place = next(
-                at for at, line in enumerate(lines) if (table := TABLE.match(line)) and table.group(1) == "method"
-            )
-            lines[place + 1 : place + 1] = said
+        rule = f'weight_rule = "{RULE}"  # learned weights: what is used half as often gets half the care'
+        if below_method is None:
+            lines += ["", "[method]", rule]
         else:
-            lines += ["", "[method]", *said]
+            lines.insert(below_method, rule)
     return "\n".join(lines).rstrip("\n") + "\n\n"
 
 
@@ -218,8 +195,8 @@ def _selections(spec: Spec, wanted: Spec, learned: LearnedWorkload) -> Iterator[
         if place < given:
             yield "# as the spec said"
         else:
-            found = learned.selections[place - given]
-            yield f"# {_evidence(found.own, found.times, found.alike, is_minterm=learned.is_minterms)}"
+            source = learned.selections[place - given]
+            yield f"# {_evidence(source.own, source.times, source.alike, is_minterm=learned.is_minterms)}"
         key, text = ("where", selection.where) if selection.where is not None else ("each", selection.each)
         yield f"{key} = {toml_value(text)}"
         yield f"weight = {selection.weight!r}"
@@ -229,7 +206,7 @@ def _evidence(own: int, times: int, alike: int, *, is_minterm: bool) -> str:
     if is_minterm:
         return f"a part that {queries(times)} ask for, alone or with others"
     if not alike:
-        return f"{queries(own)}"
+        return queries(own)
     return (
         f"{queries(times)}: {own:,} ask exactly this, the others for nearly the same rows ({alike:,} other selections)"
     )
@@ -242,8 +219,8 @@ def _used(uses: Uses) -> str:
         ("grouped by", uses.grouped),
         ("joined by", uses.joined),
     )
-    said = [f"{way} in {queries(times)}" for way, times in ways if times]
-    return ", ".join(said) or "in no query"
+    parts = [f"{way} in {queries(times)}" for way, times in ways if times]
+    return ", ".join(parts) or "in no query"
 
 
 def queries(number: int) -> str:

@@ -16,7 +16,7 @@ from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values
 from anonfit.tables.formats import FormatName
 from anonfit.tables.scales import CutPoints
-from anonfit.tables.schema import ColumnType, Role, Split
+from anonfit.tables.schema import ColumnType, NominalSplit, Role
 from anonfit.tables.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class ColumnSpec:
     domain: tuple[Any, ...] = ()
     date_format: str | None = None
     taxonomy: Any = None
-    split: Split | None = None
+    split: NominalSplit | None = None
     release: bool = False
     diversity: str | None = None
     """`none`: nothing is asked of a sensitive column; None: what `privacy.diversity` asks."""

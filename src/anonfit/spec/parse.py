@@ -13,7 +13,7 @@ from anonfit.errors import RequestError, SpecError, listed
 from anonfit.runtime.strict_json import Damaged, JsonPart, read_text
 from anonfit.spec.check import check_algorithm, check_application, check_workload
 from anonfit.spec.columns import COLUMN, distance_of, read_column, without_role
-from anonfit.spec.kinds import Faults, Public, read_section
+from anonfit.spec.kinds import Faults, Given, Public, read_section
 from anonfit.spec.model import VERSION, ColumnSpec, DiversitySpec, ProposedSpec, SelectionSpec, Spec
 from anonfit.spec.settings import SECTIONS
 from anonfit.tables.schema import ColumnType, Role
@@ -40,7 +40,7 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
         )
     columns = _read_columns(top, faults)
     parts = {name: _read(name, faults.table(top.get(name, {}), name), faults) for name in SECTIONS}
-    decisions = faults.choice(top, "decisions", "spec", ("accepted",), None)
+    decisions = Given(top, "decisions", "spec", None, faults).choice(("accepted",))
     spec = Spec(columns=columns, **parts, decisions=decisions, folder=folder)
     _check_roles(spec, faults)
     _check_consent(spec, faults)
@@ -48,8 +48,8 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
     check_workload(spec, faults)
     check_application(spec, faults)
     check_algorithm(spec, faults)
-    if faults.open or faults.found:
-        raise SpecError([*open_questions(faults.open), *faults.found])
+    if faults.open or faults.sentences:
+        raise SpecError([*open_questions(faults.open), *faults.sentences])
     return spec
 
 
@@ -97,7 +97,7 @@ def open_questions(questions: Mapping[str, str]) -> list[str]:
 
 def _check_roles(spec: Spec, faults: Faults) -> None:
     """Faults between columns."""
-    if not spec.of_role(Role.QUASI_IDENTIFIER) and not faults.found:
+    if not spec.of_role(Role.QUASI_IDENTIFIER) and not faults.sentences:
         faults.add(
             "no column is a quasi-identifier: name those that someone could know of a person, or nothing is protected."
         )
@@ -154,22 +154,20 @@ def refuse_open(spec: Spec) -> None:
 
 
 def unasked(spec: Spec) -> dict[str, str]:
-    """The sensitive columns of which nothing is asked though no waiver says so, or of which both is said; and why that
-    is a fault.
-    """
+    """A fault for each sensitive column that has neither a demand nor a waiver, or both."""
     asked = {demand.column for demand in spec.privacy.diversity}
-    found = {}
+    faults = {}
     for name in spec.of_role(Role.SENSITIVE):
         is_waived = spec.columns[name].diversity is not None
         if is_waived and name in asked:
-            found[name] = f"columns.{name}: diversity = 'none', and [[privacy.diversity]] asks for some; remove one."
+            faults[name] = f"columns.{name}: diversity = 'none', and [[privacy.diversity]] asks for some; remove one."
         elif not is_waived and name not in asked:
-            found[name] = (
+            faults[name] = (
                 f"columns.{name} is sensitive and nothing is asked of it, so everybody in a group may have the same "
                 f'value: ask for a model in [[privacy.diversity]] (model = "entropy-l" and l = 2 are a common start), '
                 f'or write diversity = "none" and a reason = "…" in [columns.{name}].'
             )
-    return found
+    return faults
 
 
 def _is_class(demand: DiversitySpec, spec: Spec) -> bool:
@@ -307,7 +305,7 @@ def read_tables(path: str | Path) -> dict[str, Any]:
 
 def with_settings(tables: Mapping[str, Any], settings: Iterable[str]) -> dict[str, Any]:
     """Tables with settings such as `privacy.k=20` put in; values are read as TOML, and as texts where they are none."""
-    found: dict[str, Any] = dict(tables)
+    result: dict[str, Any] = dict(tables)
     for setting in settings:
         key, equals, text = setting.partition("=")
         names = _names_of(key)
@@ -315,17 +313,17 @@ def with_settings(tables: Mapping[str, Any], settings: Iterable[str]) -> dict[st
             raise RequestError(f"--set {setting!r:.100}: write a key and a value, for example --set privacy.k=20.")
         if len(names) > DEEPEST_SETTING:
             raise RequestError(f"--set {setting!r:.100}: no setting is that deep.")
-        found = _put(found, names, _value_of(text), setting)
-    return found
+        result = _put(result, names, _value_of(text), setting)
+    return result
 
 
 def _value_of(text: str) -> Any:
     """A value as TOML reads it, if the text is one value and nothing more; else the text."""
     try:
-        found = parse_toml(f"value = {text}", "the value")
+        table = parse_toml(f"value = {text}", "the value")
     except SpecError:
         return text
-    return found["value"] if list(found) == ["value"] else text
+    return table["value"] if list(table) == ["value"] else text
 
 
 def _put(place: Any, names: list[str], value: Any, setting: str, at: str = "") -> Any:
@@ -347,15 +345,15 @@ def _put(place: Any, names: list[str], value: Any, setting: str, at: str = "") -
 def _names_of(key: str) -> list[str]:
     """The names of a dotted key, as TOML reads it: those in quotes may hold dots. None if it is no key."""
     try:
-        found: Any = parse_toml(f"{key} = 0", "the key")
+        table: Any = parse_toml(f"{key} = 0", "the key")
     except SpecError:
         return []
     names = []
-    while isinstance(found, dict):
-        if len(found) != 1:
+    while isinstance(table, dict):
+        if len(table) != 1:
             return []
-        names.append(next(iter(found)))
-        found = found[names[-1]]
+        names.append(next(iter(table)))
+        table = table[names[-1]]
     return names
 
 
@@ -370,6 +368,4 @@ def read_tree_spec(path: str | Path, settings: Iterable[str] = ()) -> Spec:
 
 def read_spec(path: str | Path, settings: Iterable[str] = ()) -> Spec:
     """The spec of a file, with settings of the command line put in."""
-    folder = Path(path).resolve().parent
-    spec = spec_of(with_settings(read_tables(path), settings), folder=folder)
-    return replace(spec, folder=folder)
+    return spec_of(with_settings(read_tables(path), settings), folder=Path(path).resolve().parent)

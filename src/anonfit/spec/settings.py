@@ -8,6 +8,8 @@ uses it.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from anonfit.criteria.objectives import ALGORITHMS, OBJECTIVES
 from anonfit.engines.catalogue import ENGINES
 from anonfit.recoding.values import Values
@@ -49,7 +51,7 @@ COMBINED = ("weight_rule", ("combined",))
 
 
 def _read_default_role(given: Given) -> Role | None:
-    role = given.faults.choice(given.table, given.key, given.where, Role, None)
+    role = given.choice(Role)
     if role is not None and role != Role.INSENSITIVE:
         given.faults.add(
             f"{given.place} = '{role}': only 'insensitive' can be a default; name the columns of every other role."
@@ -59,11 +61,11 @@ def _read_default_role(given: Given) -> Role | None:
 
 
 def _read_delimiter(given: Given) -> str | None:
-    found: str | None = given.faults.kind(given.table, given.key, given.where, str, "one character", None)
-    if found is not None and (len(found) != 1 or not found.isascii() or found in '\0\r\n"'):
-        given.faults.add(f"{given.place} must be one ASCII character, no quote and no line end; found {found!r}.")
+    delimiter: str | None = given.of_type(str, "one character")
+    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\0\r\n"'):
+        given.faults.add(f"{given.place} must be one ASCII character, no quote and no line end; found {delimiter!r}.")
         return None
-    return found
+    return delimiter
 
 
 def _read_k(given: Given) -> int:
@@ -71,15 +73,14 @@ def _read_k(given: Given) -> int:
         given.faults.add(
             "privacy.k is missing: how many persons must share every released combination? 10 is a common start."
         )
-    found: int = given.faults.kind(given.table, given.key, given.where, int, "a whole number", 1)
-    if found < 1:
-        given.faults.add(f"{given.place} must be at least 1; found {found}.")
-    return max(found, 1)
+    k: int = replace(given, default=1).of_type(int, "a whole number")
+    if k < 1:
+        given.faults.add(f"{given.place} must be at least 1; found {k}.")
+    return max(k, 1)
 
 
 def _read_limit(given: Given) -> float:
-    word = "a fraction of the records such as 0.05"
-    limit = given.faults.kind(given.table, given.key, given.where, (int, float), word, 0.0)
+    limit = given.of_type((int, float), "a fraction of the records such as 0.05")
     if FRACTION.have(limit):
         return float(limit)
     given.faults.add(f"{given.place} is a fraction between 0 and 1; found {limit} (write 0.05 for 5 %).")
@@ -96,15 +97,13 @@ def _read_criterion(given: Given) -> str:
         why = f"not for algorithm = '{algorithm.name}'" if is_far else f"for algorithm = '{owner}' only"
         given.faults.add(f"{given.place} = '{given.value}' is {why}; use {' or '.join(algorithm.criteria)}.")
         return str(given.default)
-    found: str = given.faults.choice(given.table, given.key, given.where, algorithm.criteria, given.default)
-    return found
+    return str(given.choice(algorithm.criteria))
 
 
 def _read_pruning(given: Given) -> float | None:
     """The confidence of pruning; a wrong one is still one that was asked for."""
-    if given.key not in given.table:
-        return None
-    return given.faults.number(given.table, given.key, given.where, CONFIDENCE, 0.0)
+    confidence: float = replace(given, default=0.0).number(CONFIDENCE)
+    return confidence if given.key in given.table else None
 
 
 CONFIDENCE = Numbers("a number of at least 0 and at most 0.5 (0: no pruning)", lambda value: 0 <= value <= 0.5)

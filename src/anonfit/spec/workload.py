@@ -48,9 +48,9 @@ def _read_classes(given: Given) -> tuple[float, ...]:
         return ()
     value = given.value
     if isinstance(value, list | tuple) and value and all(ANY.have(item) for item in value):
-        found = tuple(float(item) for item in value)
-        if all(low < high for low, high in pairwise(found)):
-            return found
+        thresholds = tuple(float(item) for item in value)
+        if all(low < high for low, high in pairwise(thresholds)):
+            return thresholds
     given.faults.add(
         f"{given.place} must be thresholds between classes, ascending numbers such as [30000, 60000]; found {value!r}."
     )
@@ -106,23 +106,18 @@ def _read_target(entry: Any, where: str, faults: Faults) -> TargetSpec | None:
         faults.add(f"{where} has no column; name the one to predict.")
     if "classes" in table and "equal_width" in table:
         faults.add(f"{where}: classes and equal_width are two ways to make classes of numbers; remove one.")
-    found = read_section(TARGET, table, faults, where)
-    return TargetSpec(**found) if found["column"] is not None else None
-
-
-def target_table(target: TargetSpec) -> dict[str, Any]:
-    """An entry of `workload.targets`."""
-    return TARGET.tables(target)
+    values = read_section(TARGET, table, faults, where)
+    return TargetSpec(**values) if values["column"] is not None else None
 
 
 def _write_targets(targets: Iterable[TargetSpec] | None) -> list[Any]:
-    tables = [target_table(target) for target in targets or ()]
+    tables = [TARGET.tables(target) for target in targets or ()]
     return [table["column"] if len(table) == 1 else table for table in tables]
 
 
 def _target_of_keyword(given: Any) -> dict[str, Any] | str:
     if isinstance(given, TargetSpec):
-        return target_table(given)
+        return TARGET.tables(given)
     if isinstance(given, Mapping):
         return {key: value for key, value in given.items() if key != "model"}
     return str(given)
@@ -179,28 +174,23 @@ def _read_selection(entry: Any, where: str, faults: Faults) -> SelectionSpec | N
         )
         faults.add(f'{where} must have a where (a predicate such as "age >= 50") or an each (a column), and not both.')
         return None
-    found = SelectionSpec(**read_section(SELECTION, table, faults, where))
-    if found.where is not None and not found.where.strip():
+    selection = SelectionSpec(**read_section(SELECTION, table, faults, where))
+    if selection.where is not None and not selection.where.strip():
         faults.add(f'{where}.where is empty; write which rows are meant, such as "age >= 50".')
         return None
-    return found if found.where is not None or found.each is not None else None
-
-
-def selection_table(selection: SelectionSpec) -> dict[str, Any]:
-    """An entry of `[[workload.selections]]`."""
-    return SELECTION.tables(selection)
+    return selection if selection.where is not None or selection.each is not None else None
 
 
 def _selection_of_keyword(given: Any) -> Any:
     """A selection; a text is its predicate."""
     if isinstance(given, SelectionSpec):
-        return selection_table(given)
+        return SELECTION.tables(given)
     return {"where": given} if isinstance(given, str) else given
 
 
 SELECTIONS = ValueKind(
     lambda given: read_entries(given, '[{ where = "age >= 50" }, { each = "country" }]', _read_selection),
-    lambda selections: [selection_table(selection) for selection in selections],
+    lambda selections: [SELECTION.tables(selection) for selection in selections],
     lambda given: [_selection_of_keyword(entry) for entry in _several(given)],
 )
 
@@ -220,10 +210,10 @@ def _read_paths(given: Given) -> tuple[str, ...]:
 
 
 def _read_most(given: Given) -> int:
-    found: int = given.faults.kind(given.table, given.key, given.where, int, "a whole number", given.default)
-    if 0 <= found <= MOST_LEARNED:
-        return found
-    given.faults.add(f"{given.place} must be between 0 and {MOST_LEARNED:,}; found {found}.")
+    most: int = given.of_type(int, "a whole number")
+    if 0 <= most <= MOST_LEARNED:
+        return most
+    given.faults.add(f"{given.place} must be between 0 and {MOST_LEARNED:,}; found {most}.")
     return int(given.default)
 
 
@@ -288,7 +278,7 @@ QUERY_LOGS = ValueKind(_read_query_log, QUERY_LOG.tables, _log_of_keyword)
 
 def _read_weights(given: Given) -> dict[str, float]:
     table = given.faults.table(given.table.get(given.key, {}), given.place)
-    return {name: given.faults.number(table, name, given.place, AT_LEAST_ZERO, 1.0) for name in table}
+    return {name: Given(table, name, given.place, 1.0, given.faults).number(AT_LEAST_ZERO) for name in table}
 
 
 WORKLOAD = Section(

@@ -22,7 +22,7 @@ from anonfit.spec.kinds import Public, Section, Setting
 from anonfit.spec.model import VERSION, ColumnSpec, DiversitySpec, ProposedSpec, Spec, WorkloadSpec
 from anonfit.spec.parse import parse_toml, spec_of
 from anonfit.spec.settings import SECTIONS
-from anonfit.spec.workload import target_table
+from anonfit.spec.workload import TARGET
 from anonfit.tables.databases import is_database, shown_address
 from anonfit.tables.profile import proposal_toml
 from anonfit.tables.profile import propose as propose_roles
@@ -54,17 +54,9 @@ def _decisions(spec: Spec) -> dict[str, str]:
 
 
 def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType] | None = None) -> dict[str, Any]:
-    """What everybody may know of a spec: roles, types and demands; not where the data is, nor taxonomies' files, nor
-    what is selected.
-
-    Args:
-        spec: The spec.
-        schema: Its columns, with their taxonomies.
-        types: The types that the data gave to columns for which none is declared, so that every demand can say by
-            which distance it is measured.
-
-    Returns:
-        Tables for the manifest, which `parse.public_spec` reads.
+    """What everybody may know of a spec, as tables for the manifest, which `parse.public_spec` reads: roles, types and
+    demands; not where the data is, nor the files of taxonomies, nor what is selected. `types` are those that the data
+    gave to columns without a declared one, so that every demand can say by which distance it is measured.
     """
     shown = replace(spec, method=replace(spec.method, weight_rule=spec.method.weight_rule or "first"))
     public = {name: _public(section, shown) for name, section in SECTIONS.items()}
@@ -118,16 +110,14 @@ def _waiver(column: ColumnSpec | None) -> dict[str, Any]:
     return {"diversity": column.diversity, "reason": column.reason}
 
 
-def _public_demand(demand: DiversitySpec, column: Column, found: ColumnType | None) -> dict[str, Any]:
-    """A demand with all that is needed to measure it: the taxonomy or order of a sensitive column stands nowhere else
-    in a release.
-    """
+def _public_demand(demand: DiversitySpec, column: Column, data_type: ColumnType | None) -> dict[str, Any]:
+    """A demand with the taxonomy or order that it is measured by, which stands nowhere else in a release."""
     allowed = {parameter.name for parameter in MODELS[demand.model].parameters}
     public: dict[str, Any] = {"column": demand.column, "model": demand.model}
     public |= {name: value for name, value in demand.parameters.items() if name in allowed}
     if demand.model != "t-closeness":
         return public
-    distance = distance_of(demand, type=column.type or found, has_taxonomy=column.taxonomy is not None)
+    distance = distance_of(demand, type=column.type or data_type, has_taxonomy=column.taxonomy is not None)
     if distance is not None:
         public["distance"] = distance
     if distance == "hierarchical" and column.taxonomy is not None:
@@ -143,7 +133,8 @@ def _public_workload(shown: dict[str, Any], workload: WorkloadSpec) -> dict[str,
     public["selections"] = len(workload.selections)
     if shown.pop("targets", None) is not None:
         public["targets"] = [
-            target_table(target) | {"weight": target.weight, "scale": target.scale} for target in workload.targets or ()
+            TARGET.tables(target) | {"weight": target.weight, "scale": target.scale}
+            for target in workload.targets or ()
         ]
     return public | shown
 

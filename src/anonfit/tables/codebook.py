@@ -22,9 +22,9 @@ from anonfit.tables.schema import (
     ColumnType,
     Domain,
     NominalDomain,
+    NominalSplit,
     OrderedDomain,
     OrdinalDomain,
-    Split,
     code_dtype,
     name_positions,
     refuse_complex,
@@ -68,8 +68,10 @@ def typed(column: Column, values: pl.Series) -> pl.Series:
     if values.dtype.is_float():
         return values.fill_nan(None)
     if kind == ColumnType.CONTINUOUS and not values.dtype.is_numeric():
-        numbers = values.cast(pl.String).cast(pl.Float64, strict=False)
-        return _parsed(values, numbers, "numbers", "").fill_nan(None)
+        # The text "NaN" is no number: like any text that means missing it must be listed, so that rows with it can be
+        # dropped before values are parsed.
+        numbers = values.cast(pl.String).cast(pl.Float64, strict=False).fill_nan(None)
+        return _parsed(values, numbers, "numbers", "")
     if kind == ColumnType.DATE and values.dtype not in (pl.Date, pl.Datetime):
         return _parsed(
             values,
@@ -232,11 +234,13 @@ def _code_nominal(column: Column, values: pl.Series, persons: PersonCounter, k: 
     if column.taxonomy is not None:
         positions = leaf_positions(column.taxonomy, distinct, column=column.name)
         require_known(positions, distinct, rows, where="its taxonomy", error=TaxonomyError)
-        kind = _matched_as(values.dtype)
-        split = column.split or Split.MULTIWAY
+        # Numbers and dates are matched with the leaves by value, all else by name.
+        scale = scale_of(values.dtype)
+        kind = {None: ColumnType.NOMINAL, Scale.NUMBER: ColumnType.CONTINUOUS}.get(scale, ColumnType.DATE)
+        split = column.split or NominalSplit.MULTIWAY
         domain = NominalDomain(column.name, column.taxonomy, split, has_missing, None, kind, column.date_format)
         return CodedValues(domain, _code_by_position(rows, positions, has_missing, len(domain.taxonomy.leaves)))
-    split = column.split or Split.SUBSET
+    split = column.split or NominalSplit.SUBSET
     if column.domain:
         names = [str(name) for name in column.domain]
         positions = name_positions(names, distinct)
@@ -249,14 +253,6 @@ def _code_nominal(column: Column, values: pl.Series, persons: PersonCounter, k: 
     return _code_flat(column.name, distinct, rows, persons, k, split, has_missing)
 
 
-def _matched_as(dtype: pl.DataType) -> ColumnType:
-    """How values of a type are matched with the leaves of a taxonomy."""
-    scale = scale_of(dtype)
-    if scale is None:
-        return ColumnType.NOMINAL
-    return ColumnType.CONTINUOUS if scale == Scale.NUMBER else ColumnType.DATE
-
-
 def _root_beside(names: Sequence[str]) -> str:
     """A name for the root that is no value's."""
     root = ROOT
@@ -266,7 +262,13 @@ def _root_beside(names: Sequence[str]) -> str:
 
 
 def _code_flat(
-    name: str, distinct: pl.Series, rows: NDArray[Any], persons: PersonCounter, k: int, split: Split, has_missing: bool
+    name: str,
+    distinct: pl.Series,
+    rows: NDArray[Any],
+    persons: PersonCounter,
+    k: int,
+    split: NominalSplit,
+    has_missing: bool,
 ) -> CodedValues:
     """A column whose domain nobody declared: values that fewer than k persons have are not named, but are one value
     together.

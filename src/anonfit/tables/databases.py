@@ -90,9 +90,9 @@ def quoted(name: str) -> str:
 
 
 def _reader(source: DatabaseSource) -> DatabaseReader:
-    readers: dict[str, type[DatabaseReader]]
-    readers = {"postgresql": PostgreSQLReader, "sqlite": SQLiteReader, "duckdb": DuckDBReader}
-    return readers[source.kind]()
+    readers: dict[str, DatabaseReader]
+    readers = {"postgresql": PostgreSQLReader(), "sqlite": SQLiteReader(), "duckdb": DuckDBReader()}
+    return readers[source.kind]
 
 
 def _frame(rows: Sequence[Sequence[Any]], schema: Mapping[str, pl.DataType], *, strict: bool) -> pl.DataFrame:
@@ -117,8 +117,7 @@ def database_source(source: str, *, table: str | None, query: str | None, folder
         if not urlsplit(source).hostname and "host=" not in source:
             raise SpecError(["data.source: the address of a server is such as postgresql://user@host/database."])
         return DatabaseSource(kind, source, table, query)
-    path = Path(rest.removeprefix("//")) if rest.startswith("///") or not rest.startswith("//") else Path(rest[2:])
-    path = folder / path
+    path = folder / rest.removeprefix("//")
     if not path.is_file():
         raise DataError(f"{path.name}: there is no such {kind} file.")
     return DatabaseSource(kind, str(path), table, query)

@@ -71,27 +71,27 @@ def _sink_arrow(rows: pl.LazyFrame, path: Path) -> None:
 
 
 FORMATS: dict[str, Format] = {
-    one.name: one
-    for one in (
+    known.name: known
+    for known in (
         Format("csv", (".csv", ".csv.gz", ".csv.zst", ".tsv", ".txt", ".data"), None, _sink_csv, grows=1.5),
         Format("parquet", (".parquet",), _scan_parquet, _sink_parquet, grows=6.0, knows_rows=True),
         Format("arrow", (".arrow", ".feather", ".ipc"), _scan_arrow, _sink_arrow, grows=1.5),
     )
 }
 """All formats by name; a release can be written in each of them."""
-SUFFIXES = tuple(suffix for one in FORMATS.values() for suffix in one.suffixes)
+SUFFIXES = tuple(suffix for known in FORMATS.values() for suffix in known.suffixes)
 
 
 def endings(*, packed: bool = False) -> str:
     """The endings of all formats, in words; `packed` says that texts may be packed."""
-    shown = [f".{one.name}(.gz|.zst)" if packed and one.is_text else f".{one.name}" for one in FORMATS.values()]
+    shown = [f".{known.name}(.gz|.zst)" if packed and known.is_text else f".{known.name}" for known in FORMATS.values()]
     return f"{', '.join(shown[:-1])} or {shown[-1]}"
 
 
 def format_of(path: Path) -> Format:
     """The format of a file, by its ending."""
     name = path.name.lower()
-    for one in FORMATS.values():
-        if name.endswith(one.suffixes):
-            return one
+    for known in FORMATS.values():
+        if name.endswith(known.suffixes):
+            return known
     raise DataError(f"{path.name}: unknown kind of file; known endings: {', '.join(SUFFIXES)}.")

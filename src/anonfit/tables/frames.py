@@ -23,9 +23,7 @@ def is_spark(source: Any) -> bool:
 def spark_names(source: Any) -> tuple[str, ...]:
     """The names of its columns."""
     names = tuple(source.columns)
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise DataError(f"column names stand twice in the frame: {listed(twice)}; rename them.")
+    _refuse_twice(names)
     refuse_patterns(names)
     return names
 
@@ -112,12 +110,12 @@ def _from_pandas(source: Any) -> pl.DataFrame:
     for position, name in enumerate(names):
         values = source.iloc[:, position]
         try:
-            found: Any = pl.from_pandas(values.reset_index(drop=True))
-            known = not isinstance(found.dtype, pl.BaseExtension)
+            column: Any = pl.from_pandas(values.reset_index(drop=True))
+            known = not isinstance(column.dtype, pl.BaseExtension)
         except Exception:  # mixed objects fail in many ways, in pandas, pyarrow or polars
             known = False
         if known:
-            series.append(found.alias(name))
+            series.append(column.alias(name))
         else:
             texts = [None if _is_missing(value) else str(value) for value in values.tolist()]
             series.append(pl.Series(name, texts, dtype=pl.String))
@@ -187,15 +185,15 @@ def categorized(texts: pl.Series) -> tuple[pl.Series, NDArray[np.uint32]]:
     Few texts are told apart by 64-bit hashes, which is faster. Otherwise categories of its own are used: those that
     polars shares between columns are never freed.
     """
-    found = texts
+    held = texts
     if not isinstance(texts.dtype, pl.Categorical) or texts.dtype.categories.is_global():
         known = _by_hash(texts.cast(pl.String)) if texts.dtype != pl.Enum else None
         if known is not None:
             return known
-        found = texts.cast(pl.Categorical(pl.Categories.random()))
-    assert isinstance(found.dtype, pl.Categorical)
-    distinct = found.dtype.categories.to_series()
-    places = found.to_physical()
+        held = texts.cast(pl.Categorical(pl.Categories.random()))
+    assert isinstance(held.dtype, pl.Categorical)
+    distinct = held.dtype.categories.to_series()
+    places = held.to_physical()
     if places.null_count():
         places = places.fill_null(len(distinct))
     return distinct.alias(texts.name), places.to_numpy()

@@ -58,13 +58,13 @@ class ScannedColumns:
     def __init__(self, rows: pl.LazyFrame) -> None:
         self.rows = rows
         self.schema: Mapping[str, pl.DataType] = rows.collect_schema()
-        self._found: dict[str, pl.Series] = {}
+        self._known: dict[str, pl.Series] = {}
 
     def __getitem__(self, name: str, /) -> pl.Series:
         """The different values of a column, or many of them."""
-        if name not in self._found:
-            self._found[name] = self._values(name)
-        return self._found[name]
+        if name not in self._known:
+            self._known[name] = self._values(name)
+        return self._known[name]
 
     def _values(self, name: str) -> pl.Series:
         head = self.rows.select(name).head(HEAD).collect().to_series().unique()

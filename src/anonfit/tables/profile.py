@@ -258,7 +258,9 @@ def propose(frame: pl.DataFrame, *, k: int = 10) -> Proposal:
         return replace(proposal, notes=tuple(_notes(proposal)))
     strongest = _strongest(hashes, links)
     proposal = replace(proposal, strongest=links[strongest].name)
-    contribution = _contribution(proposal, _alone(_group_sizes(together - hashes[strongest])))
+    left = _alone(_group_sizes(together - hashes[strongest]))
+    without = f"without it {left:,} rows ({percent(left / proposal.rows)}) would be unique"
+    contribution = f"The column {proposal.strongest!r} contributes most: {without}."
     return replace(proposal, notes=(*_notes(proposal), contribution))
 
 
@@ -327,9 +329,3 @@ def _notes(proposal: Proposal) -> Iterator[str]:
     )
     if not any(column.role == "target" for column in proposal.columns):
         yield "No target was found: give the column that the release should keep predictable the role target."
-
-
-def _contribution(proposal: Proposal, left: int) -> str:
-    """How much the strongest quasi-identifier adds to the uniqueness of rows."""
-    without = f"without it {left:,} rows ({percent(left / proposal.rows)}) would be unique"
-    return f"The column {proposal.strongest!r} contributes most: {without}."

@@ -86,7 +86,9 @@ def propose_column(profile: ColumnProfile) -> ColumnProposal:
     meaning = meaning_of(profile.name)
     verdict = next(decided for rule in _RULES if (decided := rule(profile, meaning)) is not None)
     column_type = _type(profile, meaning)
-    decisions = [verdict.decision, *_type_decisions(profile, column_type)] if _released(verdict) else [verdict.decision]
+    decisions = [verdict.decision]
+    if verdict.role not in ("identifier", "entity"):
+        decisions += _type_decisions(profile, column_type)
     return ColumnProposal(
         name=profile.name,
         role=verdict.role,
@@ -143,10 +145,6 @@ def percent(share: float) -> str:
     if 0.999 < share < 1:
         return "over 99.9 %"
     return f"{100 * share:.1f} %"
-
-
-def _released(verdict: _Verdict) -> bool:
-    return verdict.role not in ("identifier", "entity")
 
 
 def _distinct(profile: ColumnProfile) -> str:

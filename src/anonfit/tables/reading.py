@@ -126,17 +126,14 @@ def _read_csv(path: Path, options: ReadOptions, categories: Mapping[str, pl.Data
         return _unpad(frame, shape, options)
 
     frame = read_typed(path, shape.skipped)
-    if len(shape.names) > 1 and may_be_ragged(frame, shape):
+    # An empty line, or one that is too short, leaves its last field missing.
+    last = shape.names[-1]
+    may_be_uneven = len(frame) > 0 and (last not in frame.columns or frame[last].null_count() > 0)
+    if len(shape.names) > 1 and may_be_uneven:
         content = without_empty_lines(path, shape, len(frame))
         if content is not None:
             frame = read_typed(content, 0)
     return frame
-
-
-def may_be_ragged(frame: pl.DataFrame, shape: CsvShape) -> bool:
-    """Whether lines could be empty or too short: each would leave its last field missing."""
-    last = shape.names[-1]
-    return len(frame) > 0 and (last not in frame.columns or frame[last].null_count() > 0)
 
 
 def kind_of_error(error: Exception, path: Path, shape: CsvShape) -> str:
@@ -155,17 +152,16 @@ def unpadded(missing: Sequence[str]) -> pl.Expr:
 
 def _unpad(frame: pl.DataFrame, shape: CsvShape, options: ReadOptions) -> pl.DataFrame:
     """Texts without the blanks around them, missing texts as missing, and numbers where every text is one."""
-    missing = sorted({"", *options.missing})
-    cleaned = frame.select(unpadded(missing))
-    columns = []
+    cleaned = frame.select(unpadded(sorted({"", *options.missing})))
     kinds = dict(zip(shape.names, shape.types, strict=True))
-    for name in cleaned.columns:
-        kind = kinds[name]
-        column = cleaned[name]
-        if name not in options.texts and kind != "text":
-            column = _as_values(column, kind, shape.decimal_comma)
-        columns.append(column)
-    return pl.DataFrame(columns)
+    return pl.DataFrame(
+        [
+            column
+            if column.name in options.texts or kinds[column.name] == "text"
+            else _as_values(column, kinds[column.name], shape.decimal_comma)
+            for column in cleaned
+        ]
+    )
 
 
 def _as_values(texts: pl.Series, kind: str, decimal_comma: bool) -> pl.Series:
@@ -265,9 +261,10 @@ def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
             name: pl.String() if name in options.raw else pl.Categorical(pl.Categories.random())
             for name in options.texts
         }
-        frames = [_read_file(path, options, categories) for path in files_of(source)]
-        frame = frames[0] if len(frames) == 1 else _stack(frames, files_of(source))
-        if format_of(files_of(source)[0]).is_text:
+        paths = files_of(source)
+        frames = [_read_file(path, options, categories) for path in paths]
+        frame = frames[0] if len(frames) == 1 else _stack(frames, paths)
+        if format_of(paths[0]).is_text:
             return frame
     elif isinstance(source, DatabaseSource):
         frame = pl.concat(source.frames(options.columns))

@@ -27,6 +27,7 @@ Cut: TypeAlias = int | float | str
 """A cut as it is stored: a number, or the ISO text of a date or time."""
 
 EPOCH = date(1970, 1, 1)
+START_OF_TIME = datetime(1970, 1, 1)
 LARGEST = sys.float_info.max
 
 
@@ -87,8 +88,7 @@ def _whole(number: Decimal, rounding: str) -> int:
 
 
 def _microseconds(cut: str) -> int:
-    moment = datetime.fromisoformat(cut).replace(tzinfo=UTC)
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    return (datetime.fromisoformat(cut).replace(tzinfo=None) - START_OF_TIME) // timedelta(microseconds=1)
 
 
 def thresholds(cuts: Sequence[Cut], dtype: pl.DataType, *, rounding: str = ROUND_CEILING) -> Axis:
@@ -110,11 +110,14 @@ def thresholds(cuts: Sequence[Cut], dtype: pl.DataType, *, rounding: str = ROUND
     return np.array([float(cut) for cut in cuts], dtype=np.float64)
 
 
+def _shortest(number: float) -> int | float:
+    """A whole number without its fraction."""
+    return int(number) if number.is_integer() and abs(number) < 1e15 else number
+
+
 def cut_text(cut: Cut) -> str:
     """A cut as labels show it: whole numbers without a fraction."""
-    if isinstance(cut, float) and cut.is_integer() and abs(cut) < 1e15:
-        return str(int(cut))
-    return cut if isinstance(cut, str) else repr(cut)
+    return cut if isinstance(cut, str) else repr(_shortest(cut) if isinstance(cut, float) else cut)
 
 
 def parse_cut(value: object, scale: Scale) -> Cut:
@@ -145,12 +148,11 @@ def on_axis_text(number: Any, dtype: pl.DataType) -> Cut:
     if dtype == pl.Date:
         return (EPOCH + timedelta(days=int(number))).isoformat()
     if isinstance(dtype, pl.Datetime):
-        return (datetime(1970, 1, 1) + timedelta(microseconds=int(number))).isoformat()
+        return (START_OF_TIME + timedelta(microseconds=int(number))).isoformat()
     return float(number)
 
 
 LARGEST_POWER, SMALLEST_POWER = 18, -18
-START_OF_TIME = datetime(1970, 1, 1)
 LAST_DAY = (date.max - EPOCH).days
 
 
@@ -186,7 +188,7 @@ def cuts_between(
         simplest[taken] = simplest_numbers(simplest[taken], following)
     exact = (abs(upper.astype(np.float64)) < 2**52) & (abs(lower.astype(np.float64)) < 2**52)
     return [
-        _tidy(number) if is_exact else simplest_whole(int(low), int(high))
+        _shortest(number) if is_exact else simplest_whole(int(low), int(high))
         for number, low, high, is_exact in zip(
             simplest.tolist(), lower, upper, (exact | (upper.dtype.kind == "f")).tolist(), strict=True
         )
@@ -206,7 +208,8 @@ def _dates_beside(lower: Axis, upper: Axis, simplest: Callable[[int, int], str],
     known = set() if values is None else set(values.tolist())
     for low, high in zip(lower.tolist(), upper.tolist(), strict=True):
         cut = simplest(low, high)
-        place = _on_axis(cut)
+        # A date in days, a time in microseconds.
+        place = _microseconds(cut) if "T" in cut else (date.fromisoformat(cut) - EPOCH).days
         if values is not None and place in known and place < high:
             between = values[np.searchsorted(values, low) : np.searchsorted(values, high) + 1]
             gaps = np.flatnonzero(np.diff(between) > 1)
@@ -215,17 +218,6 @@ def _dates_beside(lower: Axis, upper: Axis, simplest: Callable[[int, int], str],
                 cut = simplest(int(between[nearest]), int(between[nearest + 1]))
         cuts.append(cut)
     return cuts
-
-
-def _on_axis(cut: str) -> int:
-    """A date in days, a time in microseconds."""
-    if "T" not in cut:
-        return (date.fromisoformat(cut) - EPOCH).days
-    return (datetime.fromisoformat(cut) - START_OF_TIME) // timedelta(microseconds=1)
-
-
-def _tidy(number: float) -> Cut:
-    return int(number) if number.is_integer() and abs(number) < 1e15 else number
 
 
 def simplest_numbers(lower: Axis, upper: Axis) -> NDArray[np.float64]:

@@ -48,7 +48,7 @@ class ColumnType(StrEnum):
     DATE = "date"
 
 
-class Split(StrEnum):
+class NominalSplit(StrEnum):
     """How a nominal column is divided."""
 
     MULTIWAY = "multiway"
@@ -67,7 +67,7 @@ class Column:
     domain: tuple[object, ...] = ()
     date_format: str | None = None
     taxonomy: Taxonomy | None = None
-    split: Split | None = None
+    split: NominalSplit | None = None
     release: bool = False
 
 
@@ -202,7 +202,7 @@ class NominalDomain:
 
     name: str
     taxonomy: Taxonomy
-    split: Split
+    split: NominalSplit
     has_missing: bool
     other: str | None = None
     type: ColumnType = ColumnType.NOMINAL

@@ -48,7 +48,6 @@ class CsvShape:
     """
 
     delimiter: str
-    has_header: bool
     skipped: int
     padded: bool
     decimal_comma: bool
@@ -255,13 +254,11 @@ def _sniff(
     if not header:
         types = [_type([first[index], *column], known, comma) for index, column in enumerate(columns)]
     padded = any(field != field.strip(" ") for row in rows[:50] for field in row)
-    names = (
-        tuple(name.strip() for name in first) if header else tuple(f"column_{index + 1}" for index in range(len(first)))
-    )
+    names = tuple(name.strip() if header else f"column_{index}" for index, name in enumerate(first, start=1))
     # Lines before the first record of values: the header, and empty ones.
     start, values = records[1] if header and below else records[0]
     skipped = lines if header and len(records) == 1 else start - 1 - sum(field.count("\n") for field in values)
-    return CsvShape(delimiter, header, skipped, padded, comma, names, tuple(types))
+    return CsvShape(delimiter, skipped, padded, comma, names, tuple(types))
 
 
 def without_empty_lines(path: Path, shape: CsvShape, records: int) -> bytes | None:
@@ -332,14 +329,14 @@ def unpacked_size(path: Path, most: int) -> int:
         opened: IO[bytes] = CompressedInputStream(OSFile(str(path)), "zstd")
     else:
         opened = _unpacked(path)
-    found = 0
+    size = 0
     try:
         with opened as file:
-            while found <= most and (piece := file.read(PIECE)):
-                found += len(piece)
+            while size <= most and (piece := file.read(PIECE)):
+                size += len(piece)
     except (OSError, EOFError, zlib.error):
         pass  # whoever reads it tells what is wrong
-    return found
+    return size
 
 
 def _unpacked(path: Path) -> IO[bytes]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any
 
 from anonfit.errors import TaxonomyError, listed
@@ -219,7 +219,6 @@ def _check_paths(names: list[str], parents: list[int], ends: list[int], column: 
 def _assembled(names: list[str], parents: list[int], column: str) -> Taxonomy:
     """The taxonomy of nodes in any order in which parents come before children; siblings keep their order."""
     _check_names(names, parents, column)
-    _check_depth(parents, column)
     count = len(names)
     sizes = [1] * count
     for node in range(count - 1, 0, -1):
@@ -236,29 +235,16 @@ def _assembled(names: list[str], parents: list[int], column: str) -> Taxonomy:
         ordered_names[where] = names[node]
         ordered_parents[where] = place[parents[node]] if node else -1
         ordered_sizes[where] = sizes[node]
-    first, last = _leaf_runs(ordered_sizes)
-    return Taxonomy(tuple(ordered_names), tuple(ordered_parents), first, last)
-
-
-def _leaf_runs(sizes: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The first and last leaf position of each node, from subtree sizes in depth-first order."""
     # before: leaves before each node; one more entry for the end.
-    before = [0]
-    for size in sizes:
-        before.append(before[-1] + (size == 1))
-    return tuple(before[:-1]), tuple(before[node + size] - 1 for node, size in enumerate(sizes))
-
-
-def _check_depth(parents: list[int], column: str) -> None:
-    """Refuse a taxonomy that could not be written into recoding.json: nested values are not read to any depth."""
-    depths = [0] * len(parents)
-    for node, parent in enumerate(parents):
-        if parent >= 0:
-            depths[node] = depths[parent] + 1
-    if max(depths) > DEEPEST:
+    before = list(accumulate((size == 1 for size in ordered_sizes), initial=0))
+    last = tuple(before[node + size] - 1 for node, size in enumerate(ordered_sizes))
+    taxonomy = Taxonomy(tuple(ordered_names), tuple(ordered_parents), tuple(before[:-1]), last)
+    # What could not be written into recoding.json is refused: nested values are not read to any depth.
+    if taxonomy.height > DEEPEST:
         raise taxonomy_error(
-            f"it is {max(depths)} levels deep; at most {DEEPEST} can be stored. Leave some out.", column
+            f"it is {taxonomy.height} levels deep; at most {DEEPEST} can be stored. Leave some out.", column
         )
+    return taxonomy
 
 
 def _check_names(names: list[str], parents: list[int], column: str) -> None:

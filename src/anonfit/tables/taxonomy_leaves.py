@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.errors import DataError, TaxonomyError, listed
+from anonfit.errors import DataError, listed
 from anonfit.tables.taxonomy import Taxonomy, taxonomy_error
 
 if TYPE_CHECKING:
@@ -272,11 +272,8 @@ def _check_apart(leaves: list[str], firsts: NDArray[Any], lasts: NDArray[Any], c
     reach = np.maximum.accumulate(lasts)
     overlapping = np.flatnonzero(reach[:-1] >= firsts[1:])
     if len(overlapping):
-        raise _overlap_error(leaves, lasts, int(overlapping[0]), column)
-
-
-def _overlap_error(leaves: list[str], lasts: NDArray[Any], place: int, column: str) -> TaxonomyError:
-    """The error for the leaf after `place`, which begins before an earlier one ends."""
-    earlier = int(np.argmax(lasts[: place + 1]))
-    fault = f"the leaves {listed([leaves[earlier], leaves[place + 1]])} overlap"
-    return taxonomy_error(f"{fault}; give every value one leaf.", column)
+        # The leaf after this place begins before an earlier one ends.
+        place = int(overlapping[0])
+        earlier = int(np.argmax(lasts[: place + 1]))
+        fault = f"the leaves {listed([leaves[earlier], leaves[place + 1]])} overlap"
+        raise taxonomy_error(f"{fault}; give every value one leaf.", column)

@@ -28,17 +28,18 @@ from anonfit.tables.schema import (
     code_dtype,
 )
 from anonfit.workload.literals import compared, cut_places, has_steps, leaf_of_value, plain_in
-from anonfit.workload.predicates import And, ColumnKind, Condition, Holding, Predicate, Relation, conditions_of, mapped
-from anonfit.workload.rectangles import (
-    LIMIT,
-    Part,
-    Rectangle,
-    by_column,
+from anonfit.workload.predicates import (
+    ColumnKind,
+    Condition,
+    Holding,
+    Predicate,
+    Relation,
     column_of,
-    masks_of,
-    rectangles_of,
-    set_of,
+    conditions_of,
+    evaluated,
+    mapped,
 )
+from anonfit.workload.rectangles import LIMIT, Part, Rectangle, by_column, masks_of, rectangles_of, set_of
 from anonfit.workload.truth import ColumnValues, RawTable, TableValues, ranked, truth_of
 
 Mask = NDArray[np.uint8]
@@ -53,16 +54,8 @@ def size_of(domain: Domain) -> int:
     return known + int(domain.has_missing)
 
 
-def codes_within(condition: Condition, domain: Domain) -> Mask:
-    """Which codes a condition selects: those of which some value satisfies it.
-
-    Args:
-        condition: A condition on the column.
-        domain: What the column's codes stand for.
-
-    Returns:
-        (code,) 1 where within.
-    """
+def _codes_within(condition: Condition, domain: Domain) -> Mask:
+    """(code,) 1 for the codes that a condition selects: those of which some value satisfies it."""
     mask = np.zeros(size_of(domain), np.uint8)
     known = mask[int(domain.has_missing) :]
     if condition.relation == Relation.MISSING:
@@ -84,11 +77,7 @@ def codes_within(condition: Condition, domain: Domain) -> Mask:
 
 def codes_of(predicate: Predicate, domain: Domain) -> Mask:
     """Which codes a predicate over this column alone selects."""
-    if isinstance(predicate, Condition):
-        return codes_within(predicate, domain)
-    parts = [codes_of(part, domain) for part in predicate.parts]
-    mask: Mask = (np.bitwise_and if isinstance(predicate, And) else np.bitwise_or).reduce(parts)
-    return mask
+    return evaluated(predicate, partial(_codes_within, domain=domain))
 
 
 def _leaves_of(condition: Condition, domain: NominalDomain, *, wholly: bool = False) -> list[int]:
@@ -233,7 +222,7 @@ class SelectionCoder:
         self.sizes = [size_of(domain) for domain in domains]
         self.place = {domain.name: place for place, domain in enumerate(domains)}
         observed = partial(self._is_observed, values)
-        self.predicates = [by_column(unobserved_met_by_cuts(one.predicate, observed)) for one in asked]
+        self.predicates = [by_column(unobserved_met_by_cuts(selection.predicate, observed)) for selection in asked]
         self.raw = [self._raw_parts(predicate) for predicate in self.predicates]
         self.parts = list(dict.fromkeys(part for own in self.raw for part in own))
 
@@ -253,10 +242,10 @@ class SelectionCoder:
         """The coded form of all selections, with the signatures of rows."""
         columns = [rows.column(kind) for kind in self.raw_columns]
         classes = [self.classes(column) for column in columns]
-        sizes = [len(one.truths) for one in classes]
-        own = [one.of_value[column.places] for one, column in zip(classes, columns, strict=True)]
+        sizes = [len(of_column.truths) for of_column in classes]
+        own = [of_column.of_value[column.places] for of_column, column in zip(classes, columns, strict=True)]
         signatures, of_row = signatures_of(sizes, own, len(rows.frame))
-        return self.coded(signatures, [one.truths for one in classes], of_row)
+        return self.coded(signatures, [of_column.truths for of_column in classes], of_row)
 
     def coded(
         self, signatures: Signatures, truths_of: Sequence[NDArray[np.bool_]], of_row: NDArray[np.int64]
@@ -268,7 +257,7 @@ class SelectionCoder:
         place = {part: number for number, part in enumerate(self.parts)}
         rectangles: list[Rectangle] = []
         applies: list[NDArray[np.bool_]] = []
-        selection: list[int] = []
+        selection_of: list[int] = []
         for number, predicate in enumerate(self.predicates):
             needed = [place[part] for part in self.raw[number]]
             try:
@@ -277,18 +266,20 @@ class SelectionCoder:
                 raise SpecError([f"{self.asked[number].place}: {fault}" for fault in error.faults]) from None
             rectangles += [rectangle for rectangle, _ in of_predicate]
             applies += [which for _, which in of_predicate]
-            selection += [number] * len(of_predicate)
+            selection_of += [number] * len(of_predicate)
             self._check_size(len(rectangles))
         return CodedSelections(
             rectangles=masks_of(rectangles, self.sizes),
-            selection=np.array(selection, dtype=np.int64),
-            weights=np.array([one.weight for one in self.asked], dtype=np.float64),
+            selection=np.array(selection_of, dtype=np.int64),
+            weights=np.array([selection.weight for selection in self.asked], dtype=np.float64),
             signatures=of_row,
             applies=np.array(applies, dtype=np.uint8).reshape(len(rectangles), len(truths)).T.copy(),
             boundaries=self._boundaries(
-                one for one, which in zip(self.predicates, self.asked, strict=True) if not which.is_each
+                predicate
+                for predicate, selection in zip(self.predicates, self.asked, strict=True)
+                if not selection.is_each
             ),
-            names=tuple(one.name for one in self.asked),
+            names=tuple(selection.name for selection in self.asked),
         )
 
     def _check_size(self, rectangles: int) -> None:
@@ -354,13 +345,13 @@ class SelectionCoder:
 
     def _boundaries(self, predicates: Iterator[Predicate]) -> NDArray[np.uint8]:
         """(code of any quasi-identifier,) 1 where a cut below the code lies exactly at its value."""
-        found = [np.zeros(size, np.uint8) for size in self.sizes]
+        by_column_flags = [np.zeros(size, np.uint8) for size in self.sizes]
         for predicate in predicates:
-            for flags, domain in zip(found, self.domains, strict=True):
+            for flags, domain in zip(by_column_flags, self.domains, strict=True):
                 if isinstance(domain, OrderedDomain):
                     places = cut_places_of(predicate, domain)
                     flags[int(domain.has_missing) :][np.isin(domain.values, places)] = 1
-        return np.concatenate(found) if found else np.zeros(0, np.uint8)
+        return np.concatenate(by_column_flags) if by_column_flags else np.zeros(0, np.uint8)
 
 
 def _different(rows: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

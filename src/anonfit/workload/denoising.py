@@ -92,21 +92,9 @@ def cross_fitted_numbers(
     folds: int = 5,
     threads: int | None = None,
 ) -> NDArray[np.float64]:
-    """The number to expect for each row, by models that have not seen the row.
-
-    Permuting rows permutes the result and changes no bit of it; neither does the number of threads.
-
-    Args:
-        columns: The quasi-identifiers to predict from.
-        codes: Their codes, one array per column.
-        numbers: The target; a row of NaN is predicted and not learned from.
-        weights: How much each row counts, not negative.
-        seed: Another seed divides the rows into other folds.
-        folds: How many models share the work, at least 2.
-        threads: How many models are fitted at once; by default as many as there are cores.
-
-    Returns:
-        One number a row, between the least and the most of the known ones; 0 where there is no other row to learn from.
+    """The number to expect for each row, by models that have not seen the row: between the least and the most of the
+    known ones, or 0 where there is no other row to learn from. A row whose number is NaN is predicted and not learned
+    from. Arguments and order of rows are as for `cross_fitted_shares`.
     """
     _check(columns, codes, numbers, weights, folds)
     if np.isinf(numbers).any():
@@ -175,8 +163,8 @@ def _divided(
 def _class_signals(classes: NDArray[np.int64], width: int) -> NDArray[np.float64]:
     """Whether a row is of the class, for the classes whose means tell most. # (learned place, signal)"""
     common = np.argsort(-np.bincount(classes, minlength=width), kind="stable")[:_MOST_SIGNALS]
-    told = np.array([1]) if width == 2 else np.sort(common)
-    signals: NDArray[np.float64] = (classes[:, None] == told).astype(np.float64)
+    shown = np.array([1]) if width == 2 else np.sort(common)
+    signals: NDArray[np.float64] = (classes[:, None] == shown).astype(np.float64)
     return signals
 
 
@@ -190,11 +178,14 @@ def _cross_fitted(
     threads: int | None,
 ) -> NDArray[np.float64]:
     """What the models of all folds say of the rows, (row, width)."""
-    folds = features.folds
-    found = np.empty((len(target), width))  # (place, width)
+    from threadpoolctl import threadpool_limits
 
-    def one(fold: int) -> None:
-        with _single_thread():
+    folds = features.folds
+    predictions = np.empty((len(target), width))  # (place, width)
+
+    def fit_and_predict(fold: int) -> None:
+        # Models are fitted side by side, each by one thread: sums made by several could differ in the last bit.
+        with threadpool_limits(limits=1, user_api="openmp"):
             places = folds.training(fold)
             training = TrainingRows(features.matrix(places, fold), features.categorical, weights[places])
             model = learn(training, target[folds.order[places]])
@@ -203,14 +194,13 @@ def _cross_fitted(
                 part = predicted[start : start + _BATCH]
                 # Rows of a cell are alike to the model: one is asked for all.
                 first, run = first_of_runs(folds.cells[part])
-                found[part] = model(features.matrix(part[first], fold))[run]
+                predictions[part] = model(features.matrix(part[first], fold))[run]
 
     used = range(int(folds.folds.max()) + 1 if len(folds.folds) else 0)
     with ThreadPoolExecutor(max_workers=min(max(len(used), 1), thread_count(threads))) as pool:
-        for done in [pool.submit(one, fold) for fold in used]:
-            done.result()
-    result = np.empty_like(found)
-    result[folds.order] = _tied(found, weights, folds)
+        list(pool.map(fit_and_predict, used))
+    result = np.empty_like(predictions)
+    result[folds.order] = _tied(predictions, weights, folds)
     return result
 
 
@@ -227,13 +217,6 @@ def _tied(predicted: NDArray[np.float64], weights: NDArray[np.float64], folds: F
     totals = np.add.reduceat(weights, folds.ties)
     means = np.add.reduceat(predicted * weights[:, None], folds.ties, axis=0) / totals[:, None]
     return np.where(np.repeat(sizes, sizes)[:, None] > 1, np.repeat(means, sizes, axis=0), predicted)
-
-
-def _single_thread() -> Any:
-    """Models are fitted side by side, each by one thread: sums made by several could differ in the last bit."""
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(limits=1, user_api="openmp")
 
 
 def _check(

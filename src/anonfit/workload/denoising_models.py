@@ -113,13 +113,18 @@ def _cell_keys(columns: Sequence[CodedColumn], codes: Sequence[Codes], rows: int
 
 
 def _hashes(keys: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
-    """The mixing steps of splitmix64. Each can be undone, so different keys stay different."""
+    """Keys in an order that only the seed knows; different keys stay different."""
     start = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
-    mixed: NDArray[np.uint64] = keys ^ start
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed ^= mixed >> np.uint64(31)
-    return mixed
+    return mixed(keys ^ start)
+
+
+def mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The mixing steps of splitmix64: every bit hangs on every bit of the key. Each step can be undone, so different
+    keys stay different.
+    """
+    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return keys ^ (keys >> np.uint64(31))
 
 
 _MOST_CATEGORIES = 255  # of scikit-learn's histograms
@@ -285,11 +290,11 @@ def learn_classes(training: TrainingRows, classes: NDArray[np.int64], width: int
     fitted = _fit(_classifier(len(named) + bool(rest.any()), len(labels), training.categorical), training, labels)
 
     def model(features: Matrix) -> Matrix:
-        found = fitted.predict_proba(features)
+        predicted = fitted.predict_proba(features)  # (row, named class; at the end perhaps all others)
         result = np.zeros((len(features), width))
-        result[:, named] = found[:, : len(named)]
-        if found.shape[1] > len(named):
-            result += found[:, len(named) :] * (rest / rest.sum())
+        result[:, named] = predicted[:, : len(named)]
+        if predicted.shape[1] > len(named):
+            result += predicted[:, len(named) :] * (rest / rest.sum())
         return result
 
     return model
@@ -307,11 +312,14 @@ def learn_numbers(training: TrainingRows, numbers: NDArray[np.float64]) -> Model
     if scale == 0 or not _teaches(training):
         mean = min(max(low + centre * (high - low), low), high)
         return lambda features: np.full((len(features), 1), mean)
-    fitted = _fit(_regressor(len(numbers), training.categorical), training, (spread - centre) / scale)
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    regressor = HistGradientBoostingRegressor(**_settings(_pace(len(numbers)), training.categorical))
+    fitted = _fit(regressor, training, (spread - centre) / scale)
 
     def model(features: Matrix) -> Matrix:
-        found: Matrix = (fitted.predict(features) * scale + centre) * (high - low) + low
-        return np.clip(found, low, high).reshape(-1, 1)
+        expected: Matrix = (fitted.predict(features) * scale + centre) * (high - low) + low
+        return np.clip(expected, low, high).reshape(-1, 1)
 
     return model
 
@@ -338,12 +346,6 @@ def _classifier(classes: int, rows: int, categorical: tuple[bool, ...]) -> Any:
         iterations = min(pace.iterations, max(_FEWEST_ITERATIONS, _TREES // classes))
         pace = _Pace(iterations, min(_LONGEST_STEP, pace.step * pace.iterations / iterations), pace.leaves)
     return HistGradientBoostingClassifier(**_settings(pace, categorical))
-
-
-def _regressor(rows: int, categorical: tuple[bool, ...]) -> Any:
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    return HistGradientBoostingRegressor(**_settings(_pace(rows), categorical))
 
 
 def _pace(rows: int) -> _Pace:

@@ -17,13 +17,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import did_you_mean
-from anonfit.tables.scales import Axis
+from anonfit.tables.scales import START_OF_TIME, Axis
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions
 from anonfit.workload.predicates import ColumnKind, Holding, Relation, Value
 
-START_OF_TIME = datetime(1970, 1, 1)
 DAY = 24 * 3600 * 10**6
 
 
@@ -158,7 +157,7 @@ def values_of(literal: Literal, kind: ColumnKind) -> tuple[Value, ...]:
     if taxonomy is not None and literal.form == Form.TEXT:
         leaves = _leaves(taxonomy, literal.text)
         if leaves:
-            return tuple(_name_in(leaf, kind) for leaf in leaves)
+            return tuple(name_in(leaf, kind) for leaf in leaves)
     value = _plain(literal, kind)
     _check_declared(value, literal, kind)
     return (value,)
@@ -171,7 +170,7 @@ def _name(literal: Literal) -> str:
     return literal.text
 
 
-def _name_in(leaf: str, kind: ColumnKind) -> str:
+def name_in(leaf: str, kind: ColumnKind) -> str:
     """A leaf as the name that rows are compared by: truths whatever the case they are written in."""
     return leaf.lower() if kind.holding == Holding.TRUTHS else leaf
 
@@ -224,11 +223,11 @@ def _check_declared(value: Value, literal: Literal, kind: ColumnKind) -> None:
     taxonomy = kind.declared.taxonomy
     if taxonomy is not None:
         if isinstance(value, str):
-            _known(value, [_name_in(name, kind) for name in taxonomy.names], "its taxonomy")
+            _known(value, [name_in(name, kind) for name in taxonomy.names], "its taxonomy")
         elif leaf_of_value(taxonomy, value) < 0:
             raise ValueError(f"no leaf of its taxonomy holds {literal.quoted}; name a node, or a value of a leaf")
     elif kind.declared.domain:
-        names = [_name_in(str(name), kind) for name in kind.declared.domain]
+        names = [name_in(str(name), kind) for name in kind.declared.domain]
         if isinstance(value, str):
             _known(value, names, "its domain")
         elif value not in [plain_in(name, kind.holding) for name in names]:

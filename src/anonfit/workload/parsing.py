@@ -327,33 +327,25 @@ PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def quoted_name(name: str) -> str:
     """A name as SQL reads it whatever it is."""
-
     is_plain = PLAIN_NAME.fullmatch(name) and name.upper() not in _dialect().tokenizer_class.KEYWORDS
     return name if is_plain else '"' + name.replace('"', '""') + '"'
 
 
 def predicate_text(predicate: Predicate) -> str:
-    """A predicate in words.
-
-    Args:
-        predicate: With at least one part in every AND and OR.
-    """
+    """A predicate in words; every AND and OR in it has a part."""
     if isinstance(predicate, Condition):
         return _condition(predicate)
+    parts = [(predicate_text(part), isinstance(part, Condition)) for part in predicate.parts]
     word = " and " if isinstance(predicate, And) else " or "
-    return word.join(_inner(part) for part in predicate.parts)
-
-
-def _inner(part: Predicate) -> str:
-    return _condition(part) if isinstance(part, Condition) else f"({predicate_text(part)})"
+    return word.join(text if is_plain else f"({text})" for text, is_plain in parts)
 
 
 def _condition(condition: Condition) -> str:
     name, values = quoted_name(condition.column), [written(value) for value in condition.values]
-    if condition.relation in (Relation.MISSING, Relation.NOT_MISSING):
-        return f"{name} {condition.relation}"
-    if condition.relation in (Relation.IN, Relation.NOT_IN):
-        if len(values) == 1:
-            return f"{name} {'=' if condition.relation == Relation.IN else '<>'} {values[0]}"
-        return f"{name} {condition.relation} ({', '.join(values)})"
-    return f"{name} {condition.relation} {values[0]}"
+    relation = condition.relation
+    if relation in (Relation.MISSING, Relation.NOT_MISSING):
+        return f"{name} {relation}"
+    if relation in (Relation.IN, Relation.NOT_IN) and len(values) != 1:
+        return f"{name} {relation} ({', '.join(values)})"
+    sign = {Relation.IN: "=", Relation.NOT_IN: "<>"}.get(relation, relation)
+    return f"{name} {sign} {values[0]}"

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from anonfit.tables.codebook import column_type
 from anonfit.tables.schema import Column, ColumnType, Role
@@ -132,6 +134,21 @@ def conditions_of(predicate: Predicate) -> Iterator[Condition]:
         return
     for part in predicate.parts:
         yield from conditions_of(part)
+
+
+def column_of(predicate: Predicate) -> str | None:
+    """The column of a predicate over one column."""
+    columns = {condition.column for condition in conditions_of(predicate)}
+    return columns.pop() if len(columns) == 1 else None
+
+
+def evaluated(predicate: Predicate, truth: Callable[[Condition], NDArray[Any]]) -> NDArray[Any]:
+    """What a predicate comes to, given the truths of each of its conditions."""
+    if isinstance(predicate, Condition):
+        return truth(predicate)
+    parts = [evaluated(part, truth) for part in predicate.parts]
+    truths: NDArray[Any] = (np.bitwise_and if isinstance(predicate, And) else np.bitwise_or).reduce(parts)
+    return truths
 
 
 def mapped(predicate: Predicate, change: Callable[[Condition], Predicate]) -> Predicate:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import SpecError
-from anonfit.workload.predicates import And, Condition, Predicate, all_of, any_of, conditions_of
+from anonfit.workload.predicates import And, Condition, Predicate, all_of, any_of, column_of
 
 LIMIT = 10_000
 """Rectangles of a workload."""
@@ -50,17 +50,11 @@ def by_column(predicate: Predicate) -> Predicate:
     grouped: dict[str | int, list[Predicate]] = {}
     for place, part in enumerate(predicate.parts):
         inner = by_column(part)
-        columns = {condition.column for condition in conditions_of(inner)}
-        grouped.setdefault(columns.pop() if len(columns) == 1 else place, []).append(inner)
+        column = column_of(inner)
+        grouped.setdefault(place if column is None else column, []).append(inner)
     join = all_of if isinstance(predicate, And) else any_of
     parts = tuple(join(parts) for parts in grouped.values())
     return parts[0] if len(parts) == 1 else type(predicate)(parts)
-
-
-def column_of(predicate: Predicate) -> str | None:
-    """The column of a predicate over one column."""
-    columns = {condition.column for condition in conditions_of(predicate)}
-    return columns.pop() if len(columns) == 1 else None
 
 
 def rectangles_of(predicate: Predicate, part: Callable[[Predicate], Part], sizes: Sequence[int]) -> list[Rectangle]:
@@ -84,10 +78,10 @@ class _Parter:
     def of(self, predicate: Predicate) -> list[Rectangle]:
         """The rectangles of a predicate."""
         if isinstance(predicate, Condition) or column_of(predicate) is not None:
-            found = self.part(predicate)
-            if isinstance(found, bool):
-                return [{}] if found else []
-            column, codes = found
+            selected = self.part(predicate)
+            if isinstance(selected, bool):
+                return [{}] if selected else []
+            column, codes = selected
             return [] if codes == 0 else [{} if codes == self.everything[column] else {column: codes}]
         parts = sorted((self.of(part) for part in predicate.parts), key=len)
         return self.all_of(parts) if isinstance(predicate, And) else self.any_of(parts)
@@ -96,7 +90,7 @@ class _Parter:
         """What lies in all parts. Each is disjoint, so what their rectangles share is."""
         product: list[Rectangle] = [{}]
         for part in parts:
-            shared = (_shared(one, other) for one in product for other in part)
+            shared = (_shared(rectangle, other) for rectangle in product for other in part)
             product = _bounded([both for both in shared if both is not None])
         return product
 
@@ -142,9 +136,9 @@ class _Parter:
         return rectangles
 
 
-def _shared(one: Rectangle, other: Rectangle) -> Rectangle | None:
+def _shared(rectangle: Rectangle, other: Rectangle) -> Rectangle | None:
     """What two rectangles share, if anything."""
-    shared = dict(one)
+    shared = dict(rectangle)
     for column, codes in other.items():
         shared[column] = shared[column] & codes if column in shared else codes
         if shared[column] == 0:

@@ -21,7 +21,7 @@ from anonfit.tables.scales import on_axis
 from anonfit.tables.schema import Column, ColumnType, Domain, NominalDomain, Role, name_positions
 from anonfit.tables.taxonomy_leaves import leaf_positions
 from anonfit.workload.coding import Selection, SelectionCoder
-from anonfit.workload.literals import written
+from anonfit.workload.literals import name_in, written
 from anonfit.workload.parsing import parse_predicate
 from anonfit.workload.predicates import (
     ColumnKind,
@@ -83,18 +83,14 @@ def _of_leaves(shown: str, column: ColumnValues, domain: NominalDomain) -> list[
         if domain.other is not None:  # a value that happens to be written as that leaf is itself not named
             present[present == domain.taxonomy.leaf_position[domain.other]] = -1
     selections = [
-        (f"{shown} = {written(leaves[position])}", _equal(kind, _name(leaves[position], kind)))
+        (f"{shown} = {written(leaves[position])}", _equal(kind, name_in(leaves[position], kind)))
         for position in np.unique(present[present >= 0]).tolist()
     ]
     if domain.other is not None and (present < 0).any():
-        others = tuple(_name(leaf, kind) for leaf in leaves if leaf != domain.other)
+        others = tuple(name_in(leaf, kind) for leaf in leaves if leaf != domain.other)
         rare = Condition(kind.declared.name, Relation.NOT_IN, others, kind=kind)
         selections.append((f"{shown} is none of its frequent values", rare))
     return selections
-
-
-def _name(leaf: str, kind: ColumnKind) -> str:
-    return leaf.lower() if kind.holding == Holding.TRUTHS else leaf
 
 
 def _value(value: Any) -> Value:
@@ -190,9 +186,9 @@ def ask_selections(
     asked = list(_asked(requests, kinds, each))
     if len(asked) > LIMIT:
         raise SpecError([f"workload.selections: {len(asked):,} selections are more than {LIMIT:,}; ask for fewer."])
-    warnings = [warning for one in asked if not one.is_each for warning in _unmet(one, values)]
+    warnings = [warning for selection in asked if not selection.is_each for warning in _unmet(selection, values)]
     coder = SelectionCoder(asked, domains, values)
-    return AskedSelections(coder, tuple(one.predicate for one in asked), tuple(warnings))
+    return AskedSelections(coder, tuple(selection.predicate for selection in asked), tuple(warnings))
 
 
 def code_predicates(predicates: Sequence[Predicate], domains: Sequence[Domain], rows: RawTable) -> CodedSelections:
@@ -203,7 +199,10 @@ def code_predicates(predicates: Sequence[Predicate], domains: Sequence[Domain], 
         domains: What the codes of each quasi-identifier stand for.
         rows: The raw rows.
     """
-    asked = [Selection("", one, 1.0, f"query {number}", is_each=True) for number, one in enumerate(predicates, start=1)]
+    asked = [
+        Selection("", predicate, 1.0, f"query {number}", is_each=True)
+        for number, predicate in enumerate(predicates, start=1)
+    ]
     return SelectionCoder(asked, domains, rows).of_rows(rows)
 
 

@@ -132,9 +132,11 @@ def _numbers(column: Column, values: pl.Series) -> NDArray[np.float64]:
 def classes_of(request: TargetRequest, column: Column, values: pl.Series) -> tuple[NDArray[np.int64], int]:
     """The class of each row and how many classes there are; missing is a class of its own, the first."""
     if not (request.classes or request.equal_width):
+        # As declared, unless that would make numbers of the classes.
+        declared = column.type if column.type in (ColumnType.NOMINAL, ColumnType.ORDINAL) else None
         weights = np.ones(len(values), np.int64)
         coded, codes = sensitive_column(
-            values, weights, type=_nominal(column), order=column.order, date_format=column.date_format
+            values, weights, type=declared, order=column.order, date_format=column.date_format
         )
         return codes.astype(np.int64), coded.size
     kind = column_type(column, values.dtype)
@@ -156,11 +158,6 @@ def _equal_edges(low: float, high: float, count: int) -> NDArray[np.float64]:
     """Where classes of equal width meet, each edge rounded once: whoever checks them finds the same."""
     lowest, width = Fraction(low), Fraction(high) - Fraction(low)
     return np.array([float(lowest + width * step / count) for step in range(1, count)], dtype=np.float64)
-
-
-def _nominal(column: Column) -> ColumnType | None:
-    """How a column's classes are found: as declared, unless that would make numbers of them."""
-    return column.type if column.type in (ColumnType.NOMINAL, ColumnType.ORDINAL) else None
 
 
 def not_scaled(name: str) -> str:
@@ -216,7 +213,10 @@ def rounded_sum(numbers: NDArray[np.float64], times: NDArray[np.int64]) -> float
     if (times == 1).all():
         return math.fsum(numbers)
     return float(
-        sum((Fraction(one) * often for one, often in zip(numbers.tolist(), times.tolist(), strict=True)), Fraction(0))
+        sum(
+            (Fraction(number) * often for number, often in zip(numbers.tolist(), times.tolist(), strict=True)),
+            Fraction(0),
+        )
     )
 
 

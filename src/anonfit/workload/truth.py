@@ -18,19 +18,21 @@ from anonfit.tables.scales import Axis, on_axis
 from anonfit.tables.schema import ColumnType, name_positions, require_known, texts_of
 from anonfit.tables.taxonomy_leaves import leaf_positions
 from anonfit.workload.literals import compared
-from anonfit.workload.predicates import And, ColumnKind, Condition, Holding, Predicate, Relation, conditions_of
+from anonfit.workload.predicates import (
+    And,
+    ColumnKind,
+    Condition,
+    Holding,
+    Predicate,
+    Relation,
+    column_of,
+    conditions_of,
+    evaluated,
+)
 
 
 def holds(predicate: Predicate, frame: pl.DataFrame) -> NDArray[np.bool_]:
-    """Whether each row satisfies a predicate; missing values satisfy no comparison.
-
-    Args:
-        predicate: What is asked.
-        frame: The raw table.
-
-    Returns:
-        One truth per row.
-    """
+    """Whether each row of a raw table satisfies a predicate; missing values satisfy no comparison."""
     return RawTable(frame).holds(predicate)
 
 
@@ -56,17 +58,17 @@ class ColumnValues:
         """The name of each distinct value: its leaf where it is a number or date in a taxonomy, else its text."""
         taxonomy = self.kind.declared.taxonomy
         if taxonomy is None or self.kind.holding in (Holding.TEXTS, Holding.TRUTHS):
-            found: list[str] = texts_of(self.distinct).to_list()
-            return found
+            texts: list[str] = texts_of(self.distinct).to_list()
+            return texts
         positions = leaf_positions(taxonomy, self.distinct, column=self.kind.declared.name)
         return [taxonomy.leaves[position] if position >= 0 else "" for position in positions.tolist()]
 
     @cached_property
     def ranks(self) -> NDArray[np.int32]:
         """The rank of each distinct value in the declared order."""
-        found = name_positions(self.kind.declared.order, self.distinct)
-        require_known(found, self.distinct, self.places, where="its order", error=DataError)
-        return found
+        ranks = name_positions(self.kind.declared.order, self.distinct)
+        require_known(ranks, self.distinct, self.places, where="its order", error=DataError)
+        return ranks
 
     def truth(self, condition: Condition) -> NDArray[np.bool_]:
         """Whether each distinct value satisfies a condition, and at the end whether a missing one does."""
@@ -183,17 +185,12 @@ class RawTable:
 
     def _of_one_column(self, predicate: Predicate) -> tuple[ColumnValues, NDArray[np.bool_]] | None:
         """The truth of each distinct value, for a predicate over a single column."""
-        conditions = list(conditions_of(predicate))
-        if len({condition.column for condition in conditions}) != 1:
+        if column_of(predicate) is None:
             return None
-        column = self.column(conditions[0].kind)
+        column = self.column(next(conditions_of(predicate)).kind)
         return column, truth_of(predicate, column)
 
 
 def truth_of(predicate: Predicate, column: ColumnValues) -> NDArray[np.bool_]:
     """Whether each distinct value of a column, and a missing one, satisfies a predicate over that column alone."""
-    if isinstance(predicate, Condition):
-        return column.truth(predicate)
-    parts = [truth_of(part, column) for part in predicate.parts]
-    holds: NDArray[np.bool_] = (np.logical_and if isinstance(predicate, And) else np.logical_or).reduce(parts)
-    return holds
+    return evaluated(predicate, column.truth)

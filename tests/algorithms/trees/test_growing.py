@@ -96,7 +96,7 @@ def compare(seed: int, variant: str) -> bool:
 
 def check_refound(tree: GrownTree, table: Table, root: Node, spans: list[frozenset[Any]], demand: Demand) -> None:
     """Spans found from the finished tree: their rows, leaves, classes and counts."""
-    again = find_spans(
+    again, of_row = find_spans(
         tree.tree,
         table.public,
         [np.array([row[column] for row in table.rows], np.int32) for column in range(len(table.sizes))],
@@ -104,15 +104,15 @@ def check_refound(tree: GrownTree, table: Table, root: Node, spans: list[frozens
         class_count=table.class_count,
         class_is_public=table.class_is_public,
     )
-    assert groups(again.of_row.tolist()) == groups(spans)
-    assert demand.allows(again.spans.counts).all()
+    assert groups(of_row.tolist()) == groups(spans)
+    assert demand.allows(again.counts).all()
     numbers = {id(leaf): number for number, leaf in enumerate(leaves_of(root))}
     for row, span in enumerate(spans):
-        number = int(again.of_row[row])
-        assert again.spans.leaves_of(number).tolist() == sorted({numbers[leaf] for leaf, _ in span})
-        assert again.spans.classes[number] == (table.classes[row] if table.class_is_public else -1)
-        assert again.spans.sizes[number] == sum(one == span for one in spans)
-    keys = [(again.spans.leaves_of(one).tolist(), int(again.spans.classes[one])) for one in range(len(again.spans))]
+        number = int(of_row[row])
+        assert again.leaves_of(number).tolist() == sorted({numbers[leaf] for leaf, _ in span})
+        assert again.classes[number] == (table.classes[row] if table.class_is_public else -1)
+        assert again.sizes[number] == sum(one == span for one in spans)
+    keys = [(again.leaves_of(one).tolist(), int(again.classes[one])) for one in range(len(again))]
     assert keys == sorted(keys)
     for number, leaf in enumerate(leaves_of(root)):
         own = [label for row, label in zip(table.rows, table.classes, strict=True) if leaf_of(root, row) is leaf]
@@ -179,7 +179,7 @@ def test_rows_that_stand_for_several_persons_are_as_so_many_rows(tabled: int, mo
             which: find_spans(
                 found.tree, table.public, list(codes), classes, class_count=table.class_count,
                 class_is_public=table.class_is_public, persons=numbers,
-            ).spans
+            )[0]
             for which, codes, classes, numbers in (
                 ("several", columns.codes, labels, persons),
                 ("repeated", repeated.codes, labels[order], None),

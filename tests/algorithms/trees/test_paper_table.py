@@ -41,7 +41,7 @@ def test_gains_at_the_root() -> None:
     labels = np.array([one == "good" for one in RISK], np.int32)
     grower = _Grower(attributes, labels, 2, Demand(3), Variant.ID3, False, 10)
     grower._weighed(grower.nodes[0])
-    found = grower.nodes[0].found
+    found = grower.nodes[0].splits
     assert found is not None
     assert found[:, GAIN].tolist() == pytest.approx([0.0, 0.4591], abs=5e-5)
 
@@ -68,7 +68,7 @@ def test_who_has_which_span() -> None:
     from anonfit.algorithms.trees.spans import find_spans
 
     tree = grown(3)
-    found = find_spans(
+    _, of_row = find_spans(
         tree.nodes,
         tree.is_public,
         tree.tiling.cells(TABLE),
@@ -76,7 +76,7 @@ def test_who_has_which_span() -> None:
         class_count=2,
         class_is_public=False,
     )
-    who = [{name for name, one in zip(NAMES, found.of_row.tolist(), strict=True) if one == span} for span in (0, 1)]
+    who = [{name for name, one in zip(NAMES, of_row.tolist(), strict=True) if one == span} for span in (0, 1)]
     assert who == [{"John", "Ben", "Laura"}, {"Lisa", "Robert", "Anna"}]
 
 

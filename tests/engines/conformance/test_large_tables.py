@@ -21,9 +21,9 @@ from anonfit.auditing import measuring
 from anonfit.errors import AnonfitError, AuditFailed
 from anonfit.release import large_tables
 from anonfit.release import result as made
-from anonfit.release.evidence import audit_made, both_reports
+from anonfit.release.evidence import audit_draft, both_reports
 from anonfit.release.large_tables import drawn_regions
-from anonfit.release.publish import publish_made
+from anonfit.release.publish import publish_draft
 from anonfit.spec.keywords import spec_of_keywords
 
 CASES = cases(FACTORS, 200)
@@ -58,7 +58,7 @@ def test_the_audit_and_the_reports_are_those_of_a_table_in_memory(part: int, tmp
         if isinstance(expected, AnonfitError) or found.rows.read <= 10:
             continue
         assert found.is_large
-        audits = [audit_made(one, found.stored.path) for one in (expected, found)]
+        audits = [audit_draft(one, found.stored.path) for one in (expected, found)]
         described = [audit.to_dict() for audit in audits]
         assert described[0] == described[1], (seed, case)
         for one, other in zip(both_reports(expected, audits[0]), both_reports(found, audits[1]), strict=True):
@@ -105,8 +105,8 @@ def test_figures_of_regions_that_are_drawn(tmp_path: Path, monkeypatch: pytest.M
     _people().write_parquet(tmp_path / "people.parquet")
     spec = spec_of_keywords(str(tmp_path / "people.parquet"), WORDS)
     found, expected = _made(spec, "duckdb"), _made(spec, "memory")
-    report = both_reports(found, audit_made(found, found.stored.path))[1]
-    whole = both_reports(expected, audit_made(expected, expected.table))[1]
+    report = both_reports(found, audit_draft(found, found.stored.path))[1]
+    whole = both_reports(expected, audit_draft(expected, expected.table))[1]
     assert 100 < report["measured_on"]["rows"] < 600
     for name in ("group_sizes", "detail", "partition", "initial_risk", "columns_lost", "columns", "rows"):
         assert report[name] == whole[name], name
@@ -120,7 +120,7 @@ def test_what_does_not_hold_is_not_published(tmp_path: Path) -> None:
     for number, fault in enumerate([table[1:], table.reverse(), table.with_columns(pl.col("income") + 1)]):
         fault.write_parquet(found.stored.path)
         with pytest.raises(AuditFailed):
-            publish_made(found, tmp_path / f"out{number}")
+            publish_draft(found, tmp_path / f"out{number}")
         assert not (tmp_path / f"out{number}").exists()
 
 

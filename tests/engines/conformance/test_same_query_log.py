@@ -19,8 +19,8 @@ from anonfit.errors import DataError
 from anonfit.release import engine as release_engine
 from anonfit.release import large_tables
 from anonfit.release import result as made
-from anonfit.release.evidence import audit_made, both_reports
-from anonfit.release.result import Made
+from anonfit.release.evidence import audit_draft, both_reports
+from anonfit.release.result import Draft
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.spec.model import QueryLogSpec, Spec
 from anonfit.workload.logs import merging
@@ -77,13 +77,13 @@ def _spec(folder: Path, seed: int, *, frame: Any = None, words: dict[str, Any] =
     return replace(spec, workload=replace(spec.workload, query_log=asked))
 
 
-def _reports(found: Made) -> list[dict[str, Any]]:
+def _reports(found: Draft) -> list[dict[str, Any]]:
     table = found.table if found.stored is None else found.stored.path
-    plain = json.loads(json.dumps(both_reports(found, audit_made(found, table)), default=str))
+    plain = json.loads(json.dumps(both_reports(found, audit_draft(found, table)), default=str))
     return [{name: one[name] for name in one if name not in ("engine", "measured_on")} for one in plain]
 
 
-def _same(found: Made, expected: Made) -> None:
+def _same(found: Draft, expected: Draft) -> None:
     assert found.spec.workload == expected.spec.workload
     assert found.spec.method == expected.spec.method
     assert found.asked == expected.asked
@@ -143,7 +143,7 @@ def test_queries_are_judged_on_rows_that_are_drawn(huge: int, tmp_path: Path, mo
     monkeypatch.setattr(large_tables, "DRAWN", 150)
     monkeypatch.setattr(large_tables, "HUGE", huge)
     found = _made(_spec(tmp_path, 2, selections=10), "duckdb", 40)
-    for report in both_reports(found, audit_made(found, found.stored.path)):
+    for report in both_reports(found, audit_draft(found, found.stored.path)):
         assert report["measured_on"]["rows"] < 400
         assert "answers to queries" in report["measured_on"]["sentence"]
     inner = report["queries"]

@@ -21,7 +21,7 @@ from anonfit.engines.duckdb import engine as duckdb_engine
 from anonfit.errors import AnonfitError, AuditFailed, EngineError
 from anonfit.release import engine as release_engine
 from anonfit.release import result as held
-from anonfit.release.evidence import audit_made, both_reports
+from anonfit.release.evidence import audit_draft, both_reports
 from anonfit.release.run import make
 from anonfit.release.trees import make_tree_of, publish_tree
 from anonfit.spec.keywords import spec_of_keywords
@@ -186,7 +186,7 @@ def test_a_large_table_is_audited_and_reported_as_in_memory(tmp_path, monkeypatc
     expected, found = (_made(spec, name, make) for name in ("memory", "duckdb"))
     assert found.is_large
     assert expected.recoding.node_count > 3
-    audits = [audit_made(one, found.stored.path) for one in (expected, found)]
+    audits = [audit_draft(one, found.stored.path) for one in (expected, found)]
     assert audits[0].to_dict() == audits[1].to_dict()
     reports = [both_reports(*one) for one in zip((expected, found), audits, strict=True)]
     for one, other in zip(*reports, strict=True):

@@ -63,11 +63,11 @@ def test_only_the_owner_reads_what_a_session_of_its_own_writes(tmp_path):
 
 INTERRUPTED = """
 import os, signal, threading
-from anonfit.engines.spark.session import session, told
+from anonfit.engines.spark.session import session, result_of
 spark = session()
 threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
-    told(lambda: spark.range(10**13).selectExpr("sum(hash(id))").collect())
+    result_of(lambda: spark.range(10**13).selectExpr("sum(hash(id))").collect())
 except KeyboardInterrupt:
     print("interrupted")
 """

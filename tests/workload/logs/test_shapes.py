@@ -9,11 +9,11 @@ from contextlib import suppress
 import pytest
 
 from anonfit.workload.logs.reading import dialect_quoting, parse_statements
-from anonfit.workload.logs.shapes import DEEPEST, StatementShape, TooLarge, shaper, slot_of
+from anonfit.workload.logs.shapes import DEEPEST, Shaper, StatementShape, TooLarge, slot_of
 
 
 def shape(text: str, dialect: str | None = None) -> StatementShape:
-    return shaper(*dialect_quoting(dialect)).shape(text)
+    return Shaper(*dialect_quoting(dialect)).shape(text)
 
 
 def values(found: StatementShape) -> list[list[str]]:
@@ -33,7 +33,7 @@ def test_other_values_belong_to_the_shape() -> None:
 
 
 def test_statements_that_differ_in_what_belongs_to_the_shape_have_different_shapes() -> None:
-    shapes = shaper(*dialect_quoting(None))
+    shapes = Shaper(*dialect_quoting(None))
     texts = ["select a from t where b = 1 group by 1", "select a from t where b = 1 group by 2"]
     first, second = (shapes.shape(text) for text in texts)
     assert first.slots == second.slots

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.trees.growing import Demand, GrownTree, Variant, attributes_of, grow_tree
-from anonfit.algorithms.trees.spans import FoundSpans, find_spans
-from anonfit.algorithms.trees.tallies import tallied
+from anonfit.algorithms.trees.spans import Spans, find_spans, persons_by
 from anonfit.algorithms.trees.tree import ClassName, DecisionTree
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import AuditFailed, DataError, RequestError, listed
@@ -46,8 +45,8 @@ def expected_errors(persons: NDArray[np.int64], errors: NDArray[np.int64], confi
     spread = np.sqrt(np.maximum(share / size - share**2 / size + score**2 / (4 * size**2), 0.0))
     bound = (share + score**2 / (2 * size) + score * spread) / (1 + score**2 / size)
     more = np.where(errors + 0.5 >= size, np.maximum(size - errors, 0.0), bound * size - errors)
-    found: NDArray[np.float64] = np.where(persons == 0, 0.0, np.where(errors == 0, none, errors + more))
-    return found
+    expected: NDArray[np.float64] = np.where(persons == 0, 0.0, np.where(errors == 0, none, errors + more))
+    return expected
 
 
 def prune(grown: GrownTree, confidence: float) -> GrownTree:
@@ -58,16 +57,16 @@ def prune(grown: GrownTree, confidence: float) -> GrownTree:
     first = tree.first_child.tolist()
     children = tree.children.tolist()
     column = tree.column.tolist()
-    made, seen = errors.tolist(), errors.tolist()
-    is_leaf = [one == LEAF for one in column]
+    seen, left = errors.tolist(), errors.tolist()
+    is_leaf = [tested == LEAF for tested in column]
     for node in range(len(column) - 1, -1, -1):
         if is_leaf[node]:
             continue
-        below = sum(made[first[node] : first[node] + children[node]])
+        below = sum(left[first[node] : first[node] + children[node]])
         if below >= seen[node] - GAIN_OF_COLLAPSE:
             is_leaf[node] = True
         else:
-            made[node] = below
+            left[node] = below
     expected = expected_errors(persons, errors, confidence).tolist()
     best = list(expected)
     for node in range(len(column) - 1, -1, -1):
@@ -124,18 +123,39 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class BuiltTree:
-    """A tree, the span of each training row, for each column the cell of each, and what its codes stand for."""
+    """A tree, for each column the cell of each training row, and what its codes stand for."""
 
     tree: DecisionTree
-    span_of_row: NDArray[np.int32]
     cells: Sequence[NDArray[np.int32]]
-    domains: Sequence[Domain] = ()
+    domains: Sequence[Domain]
 
 
-def build_tree(
+def code_training(
     columns: Sequence[Column],
     frame: pl.DataFrame,
     labels: NDArray[np.int32],
+    *,
+    public: Collection[str],
+    k: int,
+    growing: Growing,
+) -> Training:
+    """Code the training rows of a frame; `labels` has the class of each, and `public` the columns that somebody may
+    know of a person.
+    """
+    domains, codes = [], []
+    for column in columns:
+        require_divisible(column, frame[column.name].dtype, growing.variant)
+        # Of a public column without a taxonomy, values that fewer than k persons have are one.
+        least = k if column.name in public else growing.least_named
+        coded = code_column(column, frame[column.name], persons=rows_of_groups, k=least)
+        require_complete(coded.domain, coded.codes)
+        domains.append(coded.domain)
+        codes.append(coded.codes)
+    return Training(domains, codes, labels)
+
+
+def build_tree(
+    training: Training,
     *,
     public: Collection[str],
     target: str,
@@ -147,9 +167,7 @@ def build_tree(
     """Grow a tree that is k-anonymous with respect to training rows.
 
     Args:
-        columns: What is declared of the columns that may be tested.
-        frame: The training rows.
-        labels: The class of each row, as a place among `classes`.
+        training: The training rows in codes.
         public: The columns that somebody may know of a person; the others are private.
         target: The name of the class.
         classes: Its values.
@@ -158,39 +176,10 @@ def build_tree(
         growing: How the tree is grown.
 
     Returns:
-        The tree and the rows' spans.
+        The tree, and where the training rows are.
     """
-    for column in columns:
-        require_divisible(column, frame[column.name].dtype, growing.variant)
-    # Of a public column without a taxonomy, values that fewer than k persons have are one.
-    least = {column.name: demand.k if column.name in public else growing.least_named for column in columns}
-    coded = [code_column(one, frame[one.name], persons=_persons, k=least[one.name]) for one in columns]
-    for one in coded:
-        require_complete(one.domain, one.codes)
-    return build_coded(
-        Training([one.domain for one in coded], [one.codes for one in coded], labels),
-        public=public,
-        target=target,
-        classes=classes,
-        class_is_public=class_is_public,
-        demand=demand,
-        growing=growing,
-    )
-
-
-def build_coded(
-    training: Training,
-    *,
-    public: Collection[str],
-    target: str,
-    classes: Sequence[ClassName],
-    class_is_public: bool,
-    demand: Demand,
-    growing: Growing,
-) -> BuiltTree:
-    """Grow a tree that is k-anonymous with respect to training rows in codes; arguments as those of `build_tree`."""
     domains, labels, persons = training.domains, training.labels, training.persons
-    is_public = [one.name in public for one in domains]
+    is_public = [domain.name in public for domain in domains]
     if growing.cut_points == CutPoints.VALUE:
         _require_public_cuts(domains, is_public)
     grown = grow_tree(
@@ -210,7 +199,7 @@ def build_coded(
         of_code[codes].astype(np.int32)
         for of_code, codes in zip(cells_of_codes(tiling, domains), training.codes, strict=True)
     ]
-    found = find_spans(
+    spans, _ = find_spans(
         tiling.tree,
         is_public,
         cells,
@@ -219,15 +208,15 @@ def build_coded(
         class_is_public=class_is_public,
         persons=persons,
     )
-    _require_held(grown, found, demand)
+    _require_held(grown, spans, demand)
     names = tuple(name for name, known in zip(tiling.quasi_identifiers, is_public, strict=True) if known)
-    tree = DecisionTree(tiling, names, target, tuple(classes), class_is_public, grown.counts, found.spans)
-    return BuiltTree(tree, found.of_row, cells, domains)
+    tree = DecisionTree(tiling, names, target, tuple(classes), class_is_public, grown.counts, spans)
+    return BuiltTree(tree, cells, domains)
 
 
 def require_complete(domain: Domain, codes: Codes, times: NDArray[np.int64] | None = None) -> None:
     """Refuse a column with missing values; each code stands for so many rows."""
-    gaps = int(tallied(codes, times, 1)[0]) if domain.coded().has_missing else 0
+    gaps = int(persons_by(codes, times, 1)[0]) if domain.coded().has_missing else 0
     if gaps:
         raise DataError(
             f"column '{domain.name}' has {gaps} missing value(s): what a missing value tells of a person is not "
@@ -248,23 +237,27 @@ def require_divisible(column: Column, dtype: pl.DataType, variant: Variant) -> N
 
 def _require_public_cuts(domains: Sequence[Domain], is_public: Sequence[bool]) -> None:
     """A cut of a private column that stands at a value would tell what somebody's private value is."""
-    private = [one.name for one, known in zip(domains, is_public, strict=True) if not known]
-    told = [one.name for one in domains if one.name in private and isinstance(one, OrderedDomain)]
-    if told:
+    revealing = [
+        domain.name
+        for domain, known in zip(domains, is_public, strict=True)
+        if not known and isinstance(domain, OrderedDomain)
+    ]
+    if revealing:
         raise RequestError(
-            f"cut_points = 'value' would tell values of single persons in the private column {listed(told)}; use "
+            f"cut_points = 'value' would tell values of single persons in the private column {listed(revealing)}; use "
             "cut_points = 'simplest'."
         )
 
 
-def _persons(groups: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+def rows_of_groups(groups: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """How many rows each group has: in training data of a tree a row is a person."""
     return np.bincount(groups, minlength=count)
 
 
-def _require_held(grown: GrownTree, found: FoundSpans, demand: Demand) -> None:
+def _require_held(grown: GrownTree, spans: Spans, demand: Demand) -> None:
     """The spans are found anew, from the finished tree: nothing that growing believed is taken for granted."""
-    bad = int((~demand.allows(found.spans.counts)).sum())
-    if bad or int(found.spans.counts.sum()) != int(grown.counts[0].sum()):
+    bad = int((~demand.allows(spans.counts)).sum())
+    if bad or int(spans.counts.sum()) != int(grown.counts[0].sum()):
         raise AuditFailed(
             f"{bad} span(s) of the grown tree do not hold what was asked; nothing is given out. This is a fault of "
             "anonfit: please report it."

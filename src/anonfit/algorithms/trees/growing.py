@@ -13,8 +13,8 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.trees.tallies import tallied
-from anonfit.engines.memory.tree_kernels import BEFORE, FOUND, GAIN, HIGH, INFO, LOW, PLACE, SpanRuns, part_rows
+from anonfit.algorithms.trees.spans import persons_by
+from anonfit.engines.memory.tree_kernels import BEFORE, FACTS, GAIN, HIGH, INFO, LOW, PLACE, SpanRuns, part_rows
 from anonfit.engines.memory.tree_splits import weigh
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import Infeasible, RequestError
@@ -47,28 +47,30 @@ class Attributes:
 
 def breaks_of(taxonomy: Taxonomy) -> NDArray[np.int32]:
     """For each leaf, the least depth at which it and the leaf before have different ancestors."""
-    found = np.zeros(len(taxonomy.leaves), np.int32)
+    breaks = np.zeros(len(taxonomy.leaves), np.int32)
     # Of the nodes that begin at a leaf, the one nearest the root parts it from the leaf before.
     for node in range(len(taxonomy.names) - 1, 0, -1):
-        found[taxonomy.first_leaf[node]] = taxonomy.depth[node]
-    found[0] = 0
-    return found
+        breaks[taxonomy.first_leaf[node]] = taxonomy.depth[node]
+    breaks[0] = 0
+    return breaks
 
 
 def attributes_of(
     domains: Sequence[Domain], codes: Sequence[Codes | NDArray[np.int32]], public: Sequence[bool]
 ) -> Attributes:
     """The columns of these domains."""
-    breaks = [breaks_of(one.taxonomy) if isinstance(one, NominalDomain) else np.zeros(0, np.int32) for one in domains]
-    lengths = np.array([len(one) for one in breaks], np.int64)
+    breaks = [
+        breaks_of(domain.taxonomy) if isinstance(domain, NominalDomain) else np.zeros(0, np.int32) for domain in domains
+    ]
+    lengths = np.array([len(of_column) for of_column in breaks], np.int64)
     rows = len(codes[0]) if len(codes) else 0
     table = np.empty((len(domains), rows), np.int32)
     for index, column in enumerate(codes):
         table[index] = column
     return Attributes(
         table,
-        np.array([one.coded().size for one in domains], np.int32),
-        np.array([not isinstance(one, NominalDomain) for one in domains], bool),
+        np.array([domain.coded().size for domain in domains], np.int32),
+        np.array([not isinstance(domain, NominalDomain) for domain in domains], bool),
         np.array(public, bool),
         np.concatenate([np.zeros(0, np.int32), *breaks]),
         (np.cumsum(lengths) - lengths).astype(np.int32),
@@ -102,13 +104,13 @@ class Demand:
         persons = counts.sum(axis=-1)
         some = np.maximum(persons, 1)
         entropy = np.log2(some) - (counts * np.log2(np.maximum(counts, 1))).sum(axis=-1) / some
-        found: NDArray[np.bool_] = (
+        allowed: NDArray[np.bool_] = (
             (persons >= self.k)
             & ((entropy >= math.log2(self.l) - TIE) | (self.l <= 1.0))
             & ((counts.max(axis=-1) <= (self.max_confidence + TIE) * persons) | (self.max_confidence >= 1.0))
         )
-        found |= persons == 0
-        return found
+        allowed |= persons == 0
+        return allowed
 
 
 def demand_of(k: object, entropy_l: object, max_confidence: object) -> Demand:
@@ -146,11 +148,11 @@ def require_demand(demand: Demand, classes: NDArray[np.int64], *, class_is_publi
             f"one class has {shares.max():.2%} of the training rows, so max_confidence must be at least "
             f"{at_least(float(shares.max()) - TIE)}; {plain(demand.max_confidence)} is asked for."
         )
-    found = float(-(shares * np.log2(shares)).sum())
-    if demand.l > 1.0 and found < math.log2(demand.l) - TIE:
+    entropy = float(-(shares * np.log2(shares)).sum())
+    if demand.l > 1.0 and entropy < math.log2(demand.l) - TIE:
         raise Infeasible(
-            f"the class has entropy {found:.3f} bits over all training rows, so l cannot exceed "
-            f"{at_most(2.0 ** (found + TIE))}; l = {plain(demand.l)} is asked for."
+            f"the class has entropy {entropy:.3f} bits over all training rows, so l cannot exceed "
+            f"{at_most(2.0 ** (entropy + TIE))}; l = {plain(demand.l)} is asked for."
         )
 
 
@@ -184,8 +186,8 @@ class GrownTree:
 
 @dataclass(slots=True)
 class _Node:
-    """A node that may still be split: its own rows, what it holds of each column, its stretches of the second list,
-    and its candidates. Sons are known once it is split.
+    """A node that may still be split: its rows (`first` to `stop` in the grower's list), what it holds of each column,
+    where its spans stand in the list of spans, and the best split of each column. Sons are known once it is split.
     """
 
     first: int
@@ -193,7 +195,7 @@ class _Node:
     counts: NDArray[np.int64]
     box: NDArray[np.int32]  # (fact, column)
     segments: NDArray[np.int64]  # (segment, 2)
-    found: NDArray[np.float64] | None = None  # (column, FOUND)
+    splits: NDArray[np.float64] | None = None  # (column, FACTS)
     best: int = LEAF
     column: int = LEAF
     sons: list[int] = field(default_factory=list)
@@ -227,8 +229,7 @@ def grow_tree(
     Returns:
         The tree, in breadth-first order, not pruned.
     """
-    grower = _Grower(attributes, labels, class_count, demand, variant, class_is_public, max_spans, persons)
-    return grower.grow()
+    return _Grower(attributes, labels, class_count, demand, variant, class_is_public, max_spans, persons).grow()
 
 
 class _Grower:
@@ -246,7 +247,7 @@ class _Grower:
         persons: NDArray[np.int64] | None = None,
     ) -> None:
         rows = len(labels)
-        counts = tallied(labels, persons, class_count)
+        counts = persons_by(labels, persons, class_count)
         self.persons = np.zeros(0, np.int64) if persons is None else persons
         require_demand(demand, counts, class_is_public=class_is_public)
         self.attributes, self.labels, self.demand, self.variant = attributes, labels, demand, variant
@@ -304,8 +305,8 @@ class _Grower:
 
     def _weighed(self, node: _Node) -> int:
         """Weigh a node's splits; the score of the best one in steps, 0 without one."""
-        if node.found is None:
-            node.found = np.zeros((len(self.attributes.sizes), FOUND))
+        if node.splits is None:
+            node.splits = np.zeros((len(self.attributes.sizes), FACTS))
         weigh(
             self.attributes.codes,
             self.labels,
@@ -325,20 +326,20 @@ class _Grower:
             self.settings,
             self.logs,
             self.lists,
-            node.found,
+            node.splits,
         )
-        node.best, score = self._best(node.found)
+        node.best, score = self._best(node.splits)
         return score
 
-    def _best(self, found: NDArray[np.float64]) -> tuple[int, int]:
+    def _best(self, splits: NDArray[np.float64]) -> tuple[int, int]:
         """The column that is split by the variant's rule, and its score in steps; of equal ones the first."""
-        gains = found[:, GAIN].tolist()
+        gains = splits[:, GAIN].tolist()
         if self.variant == Variant.ID3:
             scores = gains
         else:
             positive = [gain for gain in gains if gain > STEP]
             average = sum(positive) / len(positive) - SLACK if positive else 0.0
-            infos = found[:, INFO].tolist()
+            infos = splits[:, INFO].tolist()
             scores = [
                 gain / info if gain > STEP and gain >= average and info > STEP else 0.0
                 for gain, info in zip(gains, infos, strict=True)
@@ -349,9 +350,9 @@ class _Grower:
 
     def _starts(self, node: _Node, column: int) -> NDArray[np.int32]:
         """The first code of each son."""
-        assert node.found is not None
+        assert node.splits is not None
         low, high = int(node.box[LOW, column]), int(node.box[HIGH, column])
-        place = int(node.found[column, PLACE])
+        place = int(node.splits[column, PLACE])
         if self.attributes.is_ordered[column]:
             return np.array([low, place], np.int32)
         offset = int(self.attributes.offsets[column])
@@ -360,7 +361,7 @@ class _Grower:
 
     def _split(self, node: _Node) -> None:
         """Make sons for every part, also for those that nobody comes to."""
-        assert node.found is not None
+        assert node.splits is not None
         column = node.best
         starts = self._starts(node, column)
         codes = self.attributes.codes[column]
@@ -375,8 +376,8 @@ class _Grower:
             segments = self.runs.part(codes, starts, node.segments)
         stops = np.append(starts[1:], node.box[HIGH, column])
         is_ordered = bool(self.attributes.is_ordered[column])
-        depth = 0 if is_ordered else int(node.found[column, PLACE])
-        before = int(node.found[column, BEFORE]) if is_ordered else -1
+        depth = 0 if is_ordered else int(node.splits[column, PLACE])
+        before = int(node.splits[column, BEFORE]) if is_ordered else -1
         node.column = column
         for son, (low, high) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
             box = node.box
@@ -387,7 +388,7 @@ class _Grower:
             node.sons.append(len(self.nodes))
             upper = before if is_ordered and son else -1
             self.nodes.append(_Node(first, stop, counts[son], box, segments[son], start=low, before=upper))
-        node.found = None
+        node.splits = None
         node.segments = self.runs.all_segments
 
     def _finished(self) -> GrownTree:
@@ -410,7 +411,7 @@ class _Grower:
         """A number for the span of each row."""
         ends = [node.first for node in self.nodes if not node.sons and node.stop > node.first]
         starts = sorted(ends) if self.is_shared else self.runs.starts()
-        found = np.empty(len(self.labels), np.int32)
+        span_of_row = np.empty(len(self.labels), np.int32)
         lengths = np.diff([*starts, len(self.labels)])
-        found[self.own if self.is_shared else self.runs.order] = np.repeat(np.arange(len(starts)), lengths)
-        return found
+        span_of_row[self.own if self.is_shared else self.runs.order] = np.repeat(np.arange(len(starts)), lengths)
+        return span_of_row

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -12,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.coding import TableCoding, without_row_numbers
+from anonfit.algorithms.coding import TableCoding
 from anonfit.algorithms.result import Anonymized
 from anonfit.algorithms.top_down import placed
 from anonfit.algorithms.trees.building import (
     BuiltTree,
     Growing,
     Training,
-    build_coded,
+    build_tree,
     require_complete,
     require_divisible,
 )
 from anonfit.algorithms.trees.growing import Demand
-from anonfit.algorithms.trees.tallies import tallied
+from anonfit.algorithms.trees.spans import persons_by
 from anonfit.algorithms.trees.tree import ClassName, DecisionTree
 from anonfit.engines.contract import CountRequest, Engine, OutOfCore, out_of_core
 from anonfit.engines.levels.shape import code_name, target_name
@@ -57,7 +56,7 @@ def classes_of_target(
     """
     import polars as pl
 
-    gaps = int(tallied(values.is_null().to_numpy().astype(np.int64), times, 2)[1])
+    gaps = int(persons_by(values.is_null().to_numpy().astype(np.int64), times, 2)[1])
     if gaps:
         raise DataError(
             f"the target '{request.column}' has {gaps} missing value(s), and a tree can learn nothing from a row "
@@ -138,7 +137,11 @@ def public_recoding(tree: DecisionTree, cells: Sequence[NDArray[np.int32]]) -> t
     for part in order:
         _divide(part, nodes, place_of, public_cells)
         order.extend(part.parts)
-    return Recoding(columns, _tree_of(order)), _nodes_of(order, rows)
+    nodes_of_rows = np.full(rows, -1, np.int32)
+    for number, part in enumerate(order):
+        if not part.parts:
+            nodes_of_rows[part.rows] = number
+    return Recoding(columns, _tree_of(order)), nodes_of_rows
 
 
 def _divide(part: _Part, nodes: Tree, place_of: dict[int, int], cells: Sequence[NDArray[np.int32]]) -> None:
@@ -170,28 +173,15 @@ def _divide(part: _Part, nodes: Tree, place_of: dict[int, int], cells: Sequence[
 
 def _tree_of(order: Sequence[_Part]) -> Tree:
     """The parts, which stand in breadth-first order, as a tree of splits."""
-    start = np.zeros(len(order), np.int32)
-    number = 0
-    for part in order:
-        for child in part.parts:
-            number += 1
-            start[number] = child.box[part.column][0]
+    starts = [0, *(child.box[part.column][0] for part in order for child in part.parts)]
     none = np.full(len(order), -1, np.int32)
     return Tree(
         np.array([part.column for part in order], np.int32),
         np.array([len(part.parts) for part in order], np.int32),
-        start,
+        np.array(starts, np.int32),
         none,
         none,
     )
-
-
-def _nodes_of(order: Sequence[_Part], rows: int) -> NDArray[np.int32]:
-    found = np.full(rows, -1, np.int32)
-    for number, part in enumerate(order):
-        if not part.parts:
-            found[part.rows] = number
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +207,9 @@ def target_column(schema: Schema, asked: TreeRequest) -> Column:
 
 def make_tree(
     engine: Engine, schema: Schema, asked: TreeRequest, *, kept: Sequence[str] = (), stage: Stage = silent
-) -> tuple[BuiltTree, TableCoding, Classes]:
-    """Grow a tree from an engine's rows, which are coded on the way, and tell the class of each of the target's values;
-    out-of-core engines keep the raw columns `kept` beside their codes.
+) -> tuple[BuiltTree, TableCoding]:
+    """Grow a tree from an engine's rows, which are coded on the way; out-of-core engines keep the raw columns `kept`
+    beside their codes.
 
     Out of core, the rows that the tree is built from are the groups of rows that are alike in all columns and in their
     class.
@@ -229,7 +219,7 @@ def make_tree(
         stage("Finding values")
     target = target_column(schema, asked)
     known = coding.values(target.name)
-    with nullcontext() if coding.by_row else without_row_numbers():
+    with coding.value_errors():
         classes = classes_of_target(asked.target, target, known.frame[target.name], known.times)
     coding.add_class(target_name(0), target.name, classes.of_row, len(classes.names))
     columns = tested_columns(schema, target.name)
@@ -243,23 +233,21 @@ def make_tree(
     if not coding.by_row:
         stage("Coding")
     engine.code(coding.fields, kept)
-    training = _rows(coding, domains, classes) if coding.by_row else _groups(out_of_core(engine), domains)
+    if coding.by_row:
+        training = Training(domains, [coding.codes[domain.name] for domain in domains], classes.of_row)
+    else:
+        training = _groups(out_of_core(engine), domains)
     stage("Growing")
-    built = build_coded(
+    built = build_tree(
         training,
-        public=[one.name for one in schema.quasi_identifiers],
+        public=[column.name for column in schema.quasi_identifiers],
         target=asked.target.column,
         classes=classes.names,
         class_is_public=asked.class_is_public,
         demand=asked.demand,
         growing=asked.growing,
     )
-    return built, coding, classes
-
-
-def _rows(coding: TableCoding, domains: Sequence[Domain], classes: Classes) -> Training:
-    """All rows."""
-    return Training(domains, [coding.codes[domain.name] for domain in domains], classes.of_row)
+    return built, coding
 
 
 def _groups(engine: OutOfCore, domains: Sequence[Domain]) -> Training:
@@ -288,7 +276,7 @@ def anonymize_by_tree(
 ) -> Anonymized:
     """The table that a k-anonymous tree stands for: public columns say what the tree makes of them."""
     refuse_public_class(asked)
-    built, coding, _ = make_tree(engine, schema, asked, kept=kept, stage=stage)
+    built, coding = make_tree(engine, schema, asked, kept=kept, stage=stage)
     if coding.by_row:
         stage("Routing rows")
     recoding, nodes = public_recoding(built.tree, built.cells)

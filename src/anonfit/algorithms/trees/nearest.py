@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.trees.building import pruned_at
+from anonfit.algorithms.trees.building import pruned_at, rows_of_groups
 from anonfit.algorithms.trees.growing import Demand, GrownTree, demand_of, require_demand
 from anonfit.algorithms.trees.making import classes_of_target
 from anonfit.algorithms.trees.released import ReleasedTree, release_tree
@@ -72,19 +72,17 @@ def read_fitted_tree(model: Any, frame: pl.DataFrame, features: Sequence[str]) -
     coded = [_coded(name, frame) for name in features]
     # Thresholds are compared with numbers in single precision.
     single = [np.asarray(domain.values).astype(np.float32).astype(np.float64) for domain, _ in coded]
-    order, children = [0], {0: (int(arrays.children_left[0]), int(arrays.children_right[0]))}
+    order = [0]  # breadth first
     for node in order:
-        left, right = int(arrays.children_left[node]), int(arrays.children_right[node])
-        children[node] = (left, right)
-        if left >= 0:
-            order.extend((left, right))
+        if arrays.children_left[node] >= 0:
+            order += [int(arrays.children_left[node]), int(arrays.children_right[node])]
     count = len(order)
     place = {node: number for number, node in enumerate(order)}
     column, width = np.full(count, LEAF, np.int32), np.zeros(count, np.int32)
     start, before = np.zeros(count, np.int32), np.full(count, -1, np.int32)
     for number, node in enumerate(order):
-        left, right = children[node]
-        if left < 0:
+        right = int(arrays.children_right[node])
+        if right < 0:
             continue
         feature = int(arrays.feature[node])
         column[number], width[number] = feature, 2
@@ -112,14 +110,14 @@ def _coded(name: str, frame: pl.DataFrame) -> tuple[OrderedDomain, NDArray[np.in
             f"column '{name}' has missing values: what a missing value tells of a person is not modelled for trees; "
             "leave those rows out, or fill them."
         )
-    found = code_column(
+    coded = code_column(
         Column(name, Role.QUASI_IDENTIFIER, ColumnType.CONTINUOUS),
         values,
-        persons=lambda groups, count: np.bincount(groups, minlength=count),
+        persons=rows_of_groups,
         k=1,
     )
-    assert isinstance(found.domain, OrderedDomain)
-    return found.domain, found.codes.astype(np.int32)
+    assert isinstance(coded.domain, OrderedDomain)
+    return coded.domain, coded.codes.astype(np.int32)
 
 
 def nearest_safe_tree(
@@ -164,8 +162,7 @@ def nearest_safe_tree(
     require_demand(demand, counts, class_is_public=is_known)
     fitted = read_fitted_tree(model, frame, names)
     is_public = [name in public for name in names]
-    none = np.zeros(len(frame), np.int32)
-    grown = GrownTree(fitted.tree, _counts(fitted, classes.of_row, len(classes.names)), none)
+    grown = GrownTree(fitted.tree, _counts(fitted, classes.of_row, len(classes.names)))
     if (grown.counts.sum(axis=1) < fitted.taught).any():
         raise DataError(f"some nodes of the tree were taught with more rows than the data has: {OTHER_ROWS}")
     kept = safe_tests(fitted, is_public, classes.of_row, demand, grown.counts, class_is_public=is_known)
@@ -175,13 +172,13 @@ def nearest_safe_tree(
         of_code[codes].astype(np.int32)
         for of_code, codes in zip(cells_of_codes(tiling, fitted.domains), fitted.codes, strict=True)
     ]
-    found = find_spans(
+    spans, _ = find_spans(
         tiling.tree, is_public, cells, classes.of_row, class_count=len(classes.names), class_is_public=is_known
     )
-    if not demand.allows(found.spans.counts).all():
+    if not demand.allows(spans.counts).all():
         raise AuditFailed("a span of the pruned tree does not hold what was asked; this is a fault of anonfit.")
-    known = tuple(name for name, one in zip(names, is_public, strict=True) if one)
-    tree = DecisionTree(tiling, known, target, classes.names, is_known, pruned.counts, found.spans)
+    tested_public = tuple(name for name in names if name in public)
+    tree = DecisionTree(tiling, tested_public, target, classes.names, is_known, pruned.counts, spans)
     return release_tree(tree, populations)
 
 
@@ -244,8 +241,8 @@ def safe_tests(
     width = counts.shape[1]
     of_row = classes.astype(np.int64) if class_is_public else np.zeros(len(classes), np.int64)
     state = _Spans(of_row, width, {0: np.arange(len(classes))})
-    told = _told(tree, counts)
-    queue = [(-told[0], 0)]
+    gains = _gains(tree, counts)
+    queue = [(-gains[0], 0)]
     while queue:
         _, node = heapq.heappop(queue)
         column, first = int(tree.column[node]), int(tree.first_child[node])
@@ -261,7 +258,7 @@ def safe_tests(
             state.reach[first] = state.reach[first + 1] = rows
         kept[node] = True
         for child in (first, first + 1):
-            heapq.heappush(queue, (-told[child], child))
+            heapq.heappush(queue, (-gains[child], child))
     return kept
 
 
@@ -284,13 +281,13 @@ def _part(
     return True
 
 
-def _told(tree: Tree, counts: NDArray[np.int64]) -> list[float]:
-    """(node,) how much a test tells of the class: bits, over all persons of its node."""
+def _gains(tree: Tree, counts: NDArray[np.int64]) -> list[float]:
+    """(node,) the information gain of each test: bits, over all persons of its node."""
     persons = counts.sum(axis=1)
     bits = persons * np.log2(np.maximum(persons, 1)) - (counts * np.log2(np.maximum(counts, 1))).sum(axis=1)
     first = tree.first_child
-    found = np.zeros(len(bits))
+    gains = np.zeros(len(bits))
     split = np.flatnonzero(tree.column != LEAF)
-    found[split] = bits[split] - bits[first[split]] - bits[first[split] + 1]
+    gains[split] = bits[split] - bits[first[split]] - bits[first[split] + 1]
     # Equal gains are equal whatever rounding does to them: then the earlier node comes first.
-    return [round(one, 6) for one in found.tolist()]
+    return [round(gain, 6) for gain in gains.tolist()]

@@ -67,7 +67,7 @@ def exposure_of(spans: Spans, confidences: Sequence[float] = CONFIDENCES) -> Exp
     return Exposure(
         persons=int(sizes.sum()),
         certain=persons(most == sizes),
-        at_least={float(one): persons(shares >= one - 1e-9) for one in confidences},
+        at_least={float(confidence): persons(shares >= confidence - 1e-9) for confidence in confidences},
         highest=float(shares.max(initial=0.0)),
     )
 
@@ -130,25 +130,25 @@ class ReleasedTree:
     @cached_property
     def _weights(self) -> NDArray[np.float64]:
         """(node, class) what is told of every node; of one that is no leaf, what is told of its leaves together."""
-        found = np.zeros((len(self.nodes.column), len(self.classes)))
-        told = np.eye(len(self.classes))[self.predicts] if self.bins is None else self.bins
-        found[self.nodes.column == LEAF] = told
+        weights = np.zeros((len(self.nodes.column), len(self.classes)))
+        is_leaf = self.nodes.column == LEAF
+        weights[is_leaf] = np.eye(len(self.classes))[self.predicts] if self.bins is None else self.bins
         first = self.nodes.first_child
-        for node in range(len(found) - 1, -1, -1):
+        for node in range(len(weights) - 1, -1, -1):
             count = int(self.nodes.children[node])
             if count:
-                found[node] = found[first[node] : first[node] + count].sum(axis=0)
+                weights[node] = weights[first[node] : first[node] + count].sum(axis=0)
         for node, parent in enumerate(self.tiling.parents.tolist()):
-            if node and not found[node].any():
-                found[node] = found[parent]
-        return found
+            if node and not weights[node].any():
+                weights[node] = weights[parent]
+        return weights
 
     @cached_property
     def _class_of(self) -> NDArray[np.int64]:
         """(node,) the class that is predicted."""
-        found: NDArray[np.int64] = self._weights.argmax(axis=1)
-        found[self.nodes.column == LEAF] = self.predicts
-        return found
+        classes: NDArray[np.int64] = self._weights.argmax(axis=1)
+        classes[self.nodes.column == LEAF] = self.predicts
+        return classes
 
     def predict(self, data: Any) -> NDArray[Any]:
         """The class of every row.
@@ -160,22 +160,22 @@ class ReleasedTree:
         Returns:
             The classes.
         """
-        names = np.array(self.classes, dtype=object if len({type(one) for one in self.classes}) > 1 else None)
-        found: NDArray[Any] = names[self._class_of[self._ends(data)]]
-        return found
+        names = np.array(self.classes, dtype=object if len({type(name) for name in self.classes}) > 1 else None)
+        predicted: NDArray[Any] = names[self._class_of[self._ends(data)]]
+        return predicted
 
     def predict_shares(self, data: Any) -> NDArray[np.float64]:
         """The share of every class where each row ends, in the order of `classes`: 0 or 1 where only the most frequent
         class is told.
         """
         weights = self._weights[self._ends(data)]
-        found: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
-        return found
+        shares: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+        return shares
 
     def leaf_of(self, data: Any) -> NDArray[np.int64]:
         """The leaf of every row, -1 for one that ends earlier."""
-        found: NDArray[np.int64] = self.nodes.region_of[self._ends(data)].astype(np.int64)
-        return found
+        leaves: NDArray[np.int64] = self.nodes.region_of[self._ends(data)].astype(np.int64)
+        return leaves
 
     def _ends(self, data: Any) -> NDArray[np.int32]:
         frame = from_frame(data)
@@ -185,13 +185,11 @@ class ReleasedTree:
 
     def to_model_json(self) -> str:
         """The tree as the text of model.json."""
-
         return to_json(self)
 
     @classmethod
     def from_model_json(cls, text: str) -> ReleasedTree:
         """Read the text of model.json."""
-
         return from_json(text)
 
 
@@ -214,22 +212,13 @@ def release_tree(tree: DecisionTree, populations: str = Populations.EXACT) -> Re
     bins: NDArray[np.float64] | None = None
     if kind == Populations.MAJORITY:
         # A class that no leaf tells would still say that somebody has it.
-        told, predicts = np.unique(predicts, return_inverse=True)
-        classes = tuple(classes[one] for one in told.tolist())
+        predicted, predicts = np.unique(predicts, return_inverse=True)
+        classes = tuple(classes[place] for place in predicted.tolist())
     elif kind == Populations.EXACT:
         bins = tree.bins.astype(np.float64)
     else:
         bins = np.round(tree.shares[leaves], PLACES)
-    return ReleasedTree(
-        tree.tiling,
-        tree.public,
-        tree.target,
-        classes,
-        tree.class_is_public,
-        kind,
-        bins,
-        predicts,
-    )
+    return ReleasedTree(tree.tiling, tree.public, tree.target, classes, tree.class_is_public, kind, bins, predicts)
 
 
 FORMAT = "anonfit tree"
@@ -266,7 +255,7 @@ def to_json(tree: ReleasedTree) -> str:
     lines += [",\n".join(f"  {_text(name)}: {_short(entries)}" for name, entries in held["nodes"].items()), " },"]
     if tree.bins is not None:
         kind = int if tree.populations == Populations.EXACT else float
-        bins = [[kind(one) for one in leaf] for leaf in tree.bins.tolist()]
+        bins = [[kind(entry) for entry in leaf] for leaf in tree.bins.tolist()]
         lines += [' "bins": [', ",\n".join(f"  {_short(leaf)}" for leaf in bins), " ],"]
     lines += [f' "predicts": {_short(tree.predicts.tolist())}', "}", ""]
     return "\n".join(lines)
@@ -283,40 +272,40 @@ def _short(value: Any) -> str:
 def from_json(text: str) -> ReleasedTree:
     """Read model.json; anything that is not a whole tree of a known version is an error."""
     try:
-        found = parse_json(text)
+        content = parse_json(text)
     except Damaged as error:
         raise ReleaseError(f"the tree is damaged: {error}; it was cut short or edited by hand.") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ReleaseError(f"this is no tree: its format is not '{FORMAT}'.")
-    version = found.get("version")
+    version = content.get("version")
     if version != VERSION or type(version) is not int:
         raise ReleaseError(
             f"the tree has version {version!r:.20}; this anonfit reads version {VERSION}. Install the anonfit that "
             "wrote it."
         )
     try:
-        return _read(JsonPart(found))
+        return _read(JsonPart(content))
     except (Damaged, AnonfitError) as error:
         raise ReleaseError(f"the tree is damaged: {str(error).removesuffix('.')}.") from None
 
 
 def _read(model: JsonPart) -> ReleasedTree:
-    found = model.table(ENTRIES, ("bins",))
-    tiling = recoding_of(found["columns"], found["nodes"])
-    public = tuple(found["public"].texts())
+    fields = model.table(ENTRIES, ("bins",))
+    tiling = recoding_of(fields["columns"], fields["nodes"])
+    public = tuple(fields["public"].texts())
     if not set(public) <= set(tiling.quasi_identifiers):
-        raise found["public"].refused("names columns that the tree has not")
-    classes = tuple(_class_name(entry) for entry in found["classes"].items())
-    if not classes or len({(type(one), one) for one in classes}) < len(classes):
-        raise found["classes"].refused("is empty or has a class twice")
-    populations = Populations(found["populations"].word(Populations))
-    predicts = np.array(found["predicts"].wholes(tiling.regions, 0, len(classes) - 1), np.int64)
+        raise fields["public"].refused("names columns that the tree has not")
+    classes = tuple(_class_name(entry) for entry in fields["classes"].items())
+    if not classes or len({(type(name), name) for name in classes}) < len(classes):
+        raise fields["classes"].refused("is empty or has a class twice")
+    populations = Populations(fields["populations"].word(Populations))
+    predicts = np.array(fields["predicts"].wholes(tiling.regions, 0, len(classes) - 1), np.int64)
     return ReleasedTree(
         tiling,
         public,
-        found["target"].text(),
+        fields["target"].text(),
         classes,
-        found["class_is_public"].flag(),
+        fields["class_is_public"].flag(),
         populations,
         _bins(model, populations, (tiling.regions, len(classes))),
         predicts,
@@ -343,7 +332,9 @@ def _bins(model: JsonPart, populations: Populations, shape: tuple[int, int]) -> 
         raise part.refused("are not one for every leaf")
     for leaf in leaves:
         entries = leaf.items()
-        good = len(entries) == shape[1] and all(type(one.value) in kinds and 0 <= one.value <= most for one in entries)
+        good = len(entries) == shape[1] and all(
+            type(entry.value) in kinds and 0 <= entry.value <= most for entry in entries
+        )
         if not good:
             raise leaf.refused(f"is not a number from 0 to {most} for every class")
     bins = np.array(part.value, np.float64)

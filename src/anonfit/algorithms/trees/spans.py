@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.trees.tallies import tallied
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype
 
@@ -41,8 +41,8 @@ class Spans:
     @property
     def sizes(self) -> NDArray[np.int64]:
         """(span,) how many training persons have each."""
-        found: NDArray[np.int64] = self.counts.sum(axis=1)
-        return found
+        sizes: NDArray[np.int64] = self.counts.sum(axis=1)
+        return sizes
 
     @property
     def smallest(self) -> int:
@@ -54,12 +54,13 @@ class Spans:
         return self.leaves[self.first[span] : self.first[span + 1]]
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSpans:
-    """The spans of a tree, and the span of each row."""
-
-    spans: Spans
-    of_row: NDArray[np.int32]
+def persons_by(numbers: NDArray[np.integer[Any]], persons: NDArray[np.int64] | None, count: int) -> NDArray[np.int64]:
+    """The persons of each of `count` numbers (classes, or spans and classes); a row is one person if not said else."""
+    if persons is None:
+        return np.bincount(numbers, minlength=count)
+    # Sums of whole numbers below 2^53 are exact.
+    sums: NDArray[np.int64] = np.bincount(numbers, weights=persons, minlength=count).astype(np.int64)
+    return sums
 
 
 def find_spans(
@@ -71,8 +72,8 @@ def find_spans(
     class_count: int,
     class_is_public: bool,
     persons: NDArray[np.int64] | None = None,
-) -> FoundSpans:
-    """The spans of rows in a tree.
+) -> tuple[Spans, NDArray[np.int32]]:
+    """The spans of rows in a tree, and the span of each row.
 
     Args:
         tree: The tree over cells.
@@ -84,7 +85,7 @@ def find_spans(
         persons: How many persons each row stands for; by default one.
 
     Returns:
-        The spans in the order of their leaves, then of their class, and each row's.
+        The spans in the order of their leaves, then of their class; and (row,) the span of each row.
     """
     rows = len(classes)
     if all(public[column] for column in np.unique(tree.column[tree.column != LEAF]).tolist()):
@@ -94,9 +95,9 @@ def find_spans(
     used, of_row = np.unique(span, return_inverse=True)
     pairs = [np.zeros((0, 2), np.int64)]
     for leaf, node in enumerate(np.flatnonzero(tree.column == LEAF).tolist()):
-        found = np.unique(of_row[reached[node]])
-        pairs.append(np.stack([found, np.full(len(found), leaf)], axis=1))
-    counts = tallied(of_row * class_count + classes, persons, len(used) * class_count).reshape(-1, class_count)
+        reaching = np.unique(of_row[reached[node]])
+        pairs.append(np.stack([reaching, np.full(len(reaching), leaf)], axis=1))
+    counts = persons_by(of_row * class_count + classes, persons, len(used) * class_count).reshape(-1, class_count)
     return _in_order(np.concatenate(pairs), of_row, counts, class_is_public)
 
 
@@ -107,13 +108,13 @@ def _of_leaves(
     class_count: int,
     class_is_public: bool,
     persons: NDArray[np.int64] | None,
-) -> FoundSpans:
+) -> tuple[Spans, NDArray[np.int32]]:
     """The spans where only public columns are tested: every person's leaf is known."""
     leaf = _leaves_of(tree, cells, len(classes)).astype(np.int64)
     # Spans of one leaf each, in the order of the leaves and of the classes.
     span = leaf * class_count + classes if class_is_public else leaf
     used, of_row = np.unique(span, return_inverse=True)
-    counts = tallied(of_row * class_count + classes, persons, len(used) * class_count)
+    counts = persons_by(of_row * class_count + classes, persons, len(used) * class_count)
     own = used % class_count if class_is_public else np.full(len(used), ANY_CLASS)
     leaves = used // class_count if class_is_public else used
     spans = Spans(
@@ -122,7 +123,7 @@ def _of_leaves(
         own.astype(np.int32),
         counts.reshape(-1, class_count),
     )
-    return FoundSpans(spans, of_row.astype(np.int32))
+    return spans, of_row.astype(np.int32)
 
 
 def _leaves_of(tree: Tree, cells: Sequence[NDArray[np.int32]], rows: int) -> NDArray[np.int32]:
@@ -139,8 +140,8 @@ def _leaves_of(tree: Tree, cells: Sequence[NDArray[np.int32]], rows: int) -> NDA
 def _reached(
     tree: Tree, public: Sequence[bool], cells: Sequence[NDArray[np.int32]], span: NDArray[np.int64]
 ) -> list[NDArray[np.int64]]:
-    """The rows that can reach each node under some private values. Rows of one span that a public test tells apart
-    get spans of their own.
+    """The rows that can reach each node under some private values. `span` is changed: rows of one span that a public
+    test tells apart get spans of their own.
     """
     reached: list[NDArray[np.int64]] = [np.zeros(0, np.int64)] * len(tree.column)
     reached[0] = np.arange(len(span))
@@ -155,9 +156,9 @@ def _reached(
         child = _children(tree, node, first, cells[column][rows])
         for number in range(count):
             reached[first + number] = rows[child == number]
-        told, place = np.unique(span[rows] * count + child, return_inverse=True)
+        keys, place = np.unique(span[rows] * count + child, return_inverse=True)
         span[rows] = used + place
-        used += len(told)
+        used += len(keys)
     return reached
 
 
@@ -171,7 +172,7 @@ def _children(tree: Tree, node: int, first: int, cells: NDArray[np.int32]) -> ND
 
 def _in_order(
     pairs: NDArray[np.int64], of_row: NDArray[np.int64], counts: NDArray[np.int64], class_is_public: bool
-) -> FoundSpans:
+) -> tuple[Spans, NDArray[np.int32]]:
     """The spans in the order of their leaves, so that the order of rows tells nothing. pairs: (span, leaf); counts:
     (span, class)
     """
@@ -184,12 +185,10 @@ def _in_order(
     place = np.empty(spans, np.int32)
     place[order] = np.arange(spans)
     sizes = np.diff(first)[order]
-    return FoundSpans(
-        Spans(
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
-            np.array([leaf for span in order for leaf in leaves[span]], np.int32),
-            own[order],
-            counts[order],
-        ),
-        place[of_row],
+    in_order = Spans(
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        np.array([leaf for span in order for leaf in leaves[span]], np.int32),
+        own[order],
+        counts[order],
     )
+    return in_order, place[of_row]

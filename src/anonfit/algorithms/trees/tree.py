@@ -82,26 +82,26 @@ class DecisionTree:
         return self.spans.smallest
 
     @cached_property
-    def telling(self) -> NDArray[np.int64]:
+    def counted_node(self) -> NDArray[np.int64]:
         """(node,) the node whose persons tell the class: itself, or the nearest above it that has any."""
-        found = np.arange(len(self.counts))
+        nodes = np.arange(len(self.counts))
         for node, parent in enumerate(self.tiling.parents.tolist()):
             if node and not self.counts[node].any():
-                found[node] = found[parent]
-        return found
+                nodes[node] = nodes[parent]
+        return nodes
 
     @cached_property
     def majority(self) -> NDArray[np.int64]:
         """(node,) the class with the largest bin; of equal ones the first."""
-        found: NDArray[np.int64] = self.counts[self.telling].argmax(axis=1)
-        return found
+        classes: NDArray[np.int64] = self.counts[self.counted_node].argmax(axis=1)
+        return classes
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
         """(node, class) the share of each class."""
-        told = self.counts[self.telling]
-        found: NDArray[np.float64] = told / told.sum(axis=1, keepdims=True)
-        return found
+        counts = self.counts[self.counted_node]
+        shares: NDArray[np.float64] = counts / counts.sum(axis=1, keepdims=True)
+        return shares
 
     def nodes_of(self, frame: pl.DataFrame) -> NDArray[np.int32]:
         """The node that each row ends in: its leaf, or a node above where a nominal value is not known."""

@@ -45,18 +45,19 @@ class Connection:
             raise
         return future.result()
 
-    def _told(self, work: Callable[[], Result], connection: Any = None) -> Result:
-        """What some work gives. DuckDB's own texts may hold values of records: only the kind of a failure is told."""
+    def _result_of(self, work: Callable[[], Result], connection: Any = None) -> Result:
+        """What some work gives. An error says only its kind: DuckDB's own texts may hold values of records."""
         import duckdb
 
         try:
             return self._awaited(work, connection or self.duckdb)
         except duckdb.OutOfMemoryException as error:
-            # A full folder is told by the same kind of error as too little memory.
+            # A full folder gives the same kind of error as too little memory.
             if "max_temp_directory_size" in str(error) or "No space left" in str(error):
                 raise self._full() from None
+            limit = "the default" if self.memory is None else f"{self.memory / 2**30:.2f} GiB"
             raise EngineError(
-                f"engine duckdb: {self._limit()} of memory is too little for this table; give more by --memory or "
+                f"engine duckdb: {limit} of memory is too little for this table; give more by --memory or "
                 "engine.memory."
             ) from None
         except (duckdb.IOException, duckdb.InternalException, duckdb.FatalException, OSError) as error:
@@ -81,17 +82,14 @@ class Connection:
         """The folder that was named for spilling."""
         return self.folder.parent.parent
 
-    def _limit(self) -> str:
-        return "the default" if self.memory is None else f"{self.memory / 2**30:.2f} GiB"
-
     def run(self, query: str) -> None:
         """Run a statement."""
-        self._told(lambda: self.duckdb.execute(query))
+        self._result_of(lambda: self.duckdb.execute(query))
 
     def row(self, query: str) -> tuple[Any, ...]:
         """The one row of a result."""
-        found: tuple[Any, ...] = self._told(lambda: self.duckdb.execute(query).fetchall())[0]
-        return found
+        row: tuple[Any, ...] = self._result_of(lambda: self.duckdb.execute(query).fetchall())[0]
+        return row
 
     def value(self, query: str) -> Any:
         """The one value of a result."""
@@ -99,22 +97,22 @@ class Connection:
 
     def columns(self, query: str) -> list[Any]:
         """The columns of a result as arrays."""
-        return list(self._told(lambda: self.duckdb.execute(query).fetchnumpy()).values())
+        return list(self._result_of(lambda: self.duckdb.execute(query).fetchnumpy()).values())
 
     def frame(self, query: str) -> pl.DataFrame:
         """A result as a frame."""
         import polars as pl
 
-        found = pl.from_arrow(self._told(lambda: self.duckdb.sql(query).to_arrow_table()))
-        assert isinstance(found, pl.DataFrame)
-        return found
+        frame = pl.from_arrow(self._result_of(lambda: self.duckdb.sql(query).to_arrow_table()))
+        assert isinstance(frame, pl.DataFrame)
+        return frame
 
     def batches(self, query: str, rows: int) -> Iterator[Any]:
         """A result in batches of Arrow, none of which is made before it is asked for."""
         cursor = self.duckdb.cursor()
-        reader = self._told(lambda: cursor.sql(query).to_arrow_reader(rows), cursor)
+        reader = self._result_of(lambda: cursor.sql(query).to_arrow_reader(rows), cursor)
         while True:
-            batch = self._told(lambda: next(reader, None), cursor)
+            batch = self._result_of(lambda: next(reader, None), cursor)
             if batch is None:
                 return
             yield batch

@@ -97,8 +97,8 @@ class DuckDBEngine:
         if not names:
             return {}
         counts = ", ".join(f"count(*) - count({self.held[name]})" for name in names)
-        found = self.connection.row(f"SELECT {counts} FROM source_rows")  # noqa: S608
-        return {name: int(count) for name, count in zip(names, found, strict=True) if count}
+        gaps = self.connection.row(f"SELECT {counts} FROM source_rows")  # noqa: S608
+        return {name: int(count) for name, count in zip(names, gaps, strict=True) if count}
 
     def _left_out(self, count: str | None) -> int:
         """Persons of the rows that were left out."""
@@ -134,16 +134,18 @@ class DuckDBEngine:
 
     def code(self, fields: Sequence[Field], kept: Sequence[str]) -> None:
         """Turn every row into its fields by looking its values up, and keep raw values; few texts are kept as ranks."""
-        self.dictionaries = {name: found for name in kept if (found := self._dictionary(name)) is not None}
+        import polars as pl
+
+        self.dictionaries = {name: texts for name in kept if (texts := self._dictionary(name)) is not None}
         places = {name: f"raw{place}" for place, name in enumerate(kept)}
-        lookups = [*fields, *(_rank_field(places[name], found) for name, found in self.dictionaries.items())]
+        lookups = [*fields, *(_rank_field(places[name], texts) for name, texts in self.dictionaries.items())]
         chosen, joins = [], []
         for number, field in enumerate(lookups):
             table = f"lookup{number}"
-            self._store_lookup(table, field)
+            held = {name: f"value{place}" for place, name in enumerate(field.values.columns)}
+            self.connection.store(table, field.values.rename(held).with_columns(pl.Series("code", field.codes)))
             same = " AND ".join(
-                f"source_rows.{self.held[name]} IS NOT DISTINCT FROM {table}.value{place}"
-                for place, name in enumerate(field.values.columns)
+                f"source_rows.{self.held[name]} IS NOT DISTINCT FROM {table}.{value}" for name, value in held.items()
             )
             joins.append(f" JOIN {table} ON {same}")
             chosen.append(f"{table}.code::{sql_type(field.codes.dtype)} AS {field.name}")
@@ -162,12 +164,6 @@ class DuckDBEngine:
             raise AssertionError(f"{self.rows - found_rows} rows have values that were not there before")
         self.columns = [*(field.name for field in fields), *places.values()]
         self.kept = list(kept)
-
-    def _store_lookup(self, table: str, field: Field) -> None:
-        import polars as pl
-
-        values = field.values.rename({name: f"value{place}" for place, name in enumerate(field.values.columns)})
-        self.connection.store(table, values.with_columns(pl.Series("code", field.codes)))
 
     def _dictionary(self, name: str) -> pl.Series | None:
         """The different texts of a column in rising order, missing first, if they are few."""
@@ -188,7 +184,7 @@ class DuckDBEngine:
 
     def count(self, requests: Sequence[CountRequest]) -> list[Counted]:
         """Count a batch of nodes, one grouped scan a request."""
-        found = []
+        results = []
         for request in requests:
             exactly = set(request.nodes) == set(self.active)
             every = exactly or self._are_many(request)
@@ -201,14 +197,14 @@ class DuckDBEngine:
                 numbers = [column[chosen] for column in numbers]
             by = 1 + len(request.by)
             count = len(numbers[0])
-            found.append(
+            results.append(
                 Counted(
                     numbers[0],
                     np.array(numbers[1:by], np.int64).reshape(len(request.by), count),
                     np.array(numbers[by:], np.int64).reshape(len(request.sums), count),
                 )
             )
-        return found
+        return results
 
     def _are_many(self, request: CountRequest) -> bool:
         """Whether the nodes of a request have so many of the rows that counting all is faster than leaving some out."""
@@ -249,9 +245,8 @@ class DuckDBEngine:
         self.connection.run(f"DROP TABLE {ACTIVE}")
         self.connection.run(f"ALTER TABLE {NEXT} RENAME TO {ACTIVE}")
         nodes, sizes = self.connection.columns(f"SELECT {NODE}, count(*) FROM {ACTIVE} GROUP BY {NODE}")  # noqa: S608
-        found = dict(zip(nodes.tolist(), sizes.tolist(), strict=True))
-        self.active = found
-        return dict(found)
+        self.active = dict(zip(nodes.tolist(), sizes.tolist(), strict=True))
+        return dict(self.active)
 
     def take(self, nodes: Mapping[int, int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
         """Fetch the rows of several nodes in one scan, and part them here."""

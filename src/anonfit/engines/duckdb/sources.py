@@ -60,7 +60,7 @@ def clean(column: str, dtype: pl.DataType, missing: Sequence[str]) -> str:
     import polars as pl
 
     if isinstance(dtype, pl.String) and missing:
-        return f"CASE WHEN {column} IN ({', '.join(text(one) for one in missing)}) THEN NULL ELSE {column} END"
+        return f"CASE WHEN {column} IN ({', '.join(text(word) for word in missing)}) THEN NULL ELSE {column} END"
     if dtype.is_float():
         return f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"
     return column

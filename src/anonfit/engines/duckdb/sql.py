@@ -53,7 +53,7 @@ def count_query(request: CountRequest, table: str, *, every: bool) -> str:
     if request.within is not None:
         name, first, stop = request.within
         conditions.append(f"{name} >= {first} AND {name} < {stop}")
-    where = f" WHERE {' AND '.join(f'({one})' for one in conditions)}" if conditions else ""
+    where = f" WHERE {' AND '.join(f'({condition})' for condition in conditions)}" if conditions else ""
     places = ", ".join(str(1 + index) for index in range(len(keys)))
     return f"SELECT {', '.join([*named, *sums])} FROM {table}{where} GROUP BY {places}"  # noqa: S608 - our names
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,12 +39,7 @@ def _place(connection: Connection, table: str, placing: Placing, raw: Sequence[s
 
     rows = placed()
     first = next(rows)
-
-    def all_rows() -> Iterator[Any]:
-        yield first
-        yield from rows
-
-    reader = pa.RecordBatchReader.from_batches(first.schema, all_rows())
+    reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
     connection.duckdb.register("rows_to_place", reader)
     try:
         connection.run(f"CREATE TABLE {PLACED} AS SELECT * FROM rows_to_place")  # noqa: S608
@@ -61,8 +57,8 @@ class KeptColumn:
 
     def values(self, stored: pl.Series, name: str) -> pl.Series:
         """The values of rows."""
-        found = stored if self.dictionary is None else self.dictionary.gather(stored)
-        return found.cast(self.dtype).alias(name)
+        values = stored if self.dictionary is None else self.dictionary.gather(stored)
+        return values.cast(self.dtype).alias(name)
 
 
 def _order(raw: Mapping[str, KeptColumn]) -> str:
@@ -99,9 +95,9 @@ def write_sorted(
 
     def parts() -> Iterator[tuple[pl.Series, dict[str, pl.Series]]]:
         for batch in connection.batches(query, BATCH):
-            found = pl.from_arrow(batch)
-            assert isinstance(found, pl.DataFrame)
-            yield found["rank"], {name: kept[name].values(found[stored[name]], name) for name in kept}
+            frame = pl.from_arrow(batch)
+            assert isinstance(frame, pl.DataFrame)
+            yield frame["rank"], {name: kept[name].values(frame[stored[name]], name) for name in kept}
 
     sink(parts, regions, names, schema, path, kind)
     connection.run(f"DROP TABLE {PLACED}")

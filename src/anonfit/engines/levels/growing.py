@@ -18,61 +18,64 @@ from anonfit.engines.contract import Finishing, OutOfCore
 from anonfit.engines.levels.shape import Layout, Shape
 from anonfit.engines.levels.splitting import LevelNode, LevelSplitter
 from anonfit.engines.memory import growing
-from anonfit.engines.memory.count import count_rows
 from anonfit.engines.memory.grower import Grower
 from anonfit.engines.memory.layout import Rows, rows_of, shared
-from anonfit.engines.memory.objective import SLOTS
 from anonfit.engines.memory.scratch import make_scratch
 from anonfit.engines.memory.selecting import RowSelector
-from anonfit.engines.memory.trees import OpenNode, Subtree, breadth_first, join_subtrees, region_sizes, signed_key
+from anonfit.engines.memory.trees import (
+    OpenNode,
+    Subtree,
+    breadth_first,
+    count_run,
+    join_subtrees,
+    region_sizes,
+    signed_key,
+)
 from anonfit.engines.tree import Tree
 from anonfit.runtime.threads import thread_count
 
 
 class Finisher:
-    """Grows the subtrees of nodes that were handed over; threads may share it."""
+    """Grows the subtree of any of the nodes that were handed over, given its rows; threads may share it, and it can be
+    sent to another process.
+    """
 
-    def __init__(self, layout: Layout, k: int) -> None:
-        self.layout, self.k = layout, k
-        self.columns, self.objective = shared(layout.columns), shared(layout.objective)
-        self.constraints = None if layout.constraints is None else shared(layout.constraints)
+    def __init__(self, layout: Layout, k: int, nodes: Mapping[int, OpenNode]) -> None:
+        self.layout, self.k, self.nodes = layout, k, nodes
+        self.shared_forms = layout.forms.shared()
         self.own = local()
         self.selector = layout.selector(k)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What another process makes its own from."""
-        return Finisher, (self.layout, self.k)
+        return Finisher, (self.layout, self.k, self.nodes)
 
     def _scratch(self, rows: int) -> Any:
         """Working memory of this thread for nodes of so many rows."""
         if getattr(self.own, "rows", 0) < rows:
-            layout = self.layout
-            self.own.scratch = shared(make_scratch(layout.columns, layout.objective, layout.constraints, rows))
+            self.own.scratch = shared(make_scratch(self.layout.forms, rows))
             self.own.rows = rows
         return self.own.scratch
 
-    def grow(self, values: Mapping[str, NDArray[Any]], node: OpenNode) -> Subtree:
-        """The nodes below a node with these rows, and the members of their sets."""
-        columns = self.layout.columns
+    def __call__(self, number: int, values: Mapping[str, NDArray[Any]]) -> Subtree:
+        """The nodes below the node of a number, which has these rows, and the members of their sets."""
+        node, given = self.nodes[number], self.shared_forms
         rows = len(next(iter(values.values())))
         first = self.layout.pack(values, rows)
         if node.selecting:
             return self._selected(values, first, node)
         buffers = shared(first), shared(rows_of(np.empty_like(first.words)))
-        histogram = np.zeros(columns.bins * int(self.layout.objective.settings[SLOTS]), np.int64)
-        places = np.zeros(max(1, len(columns.narrow)), np.int64)
-        count_rows(buffers[0], self.columns, self.objective, 0, rows, 1, histogram, places)
         grown: Subtree = growing.grow_subtree(
             *buffers,
-            self.columns,
-            self.objective,
+            given.columns,
+            given.objective,
             self.k,
-            self.constraints,
+            given.constraints,
             0,
             rows,
             0,
             signed_key(node.key),
-            histogram,
+            count_run(buffers[0], self.layout.forms, given, 0, rows),
             node.span,
             node.tile,
             self._scratch(rows),
@@ -81,35 +84,15 @@ class Finisher:
 
     def _selected(self, values: Mapping[str, NDArray[Any]], first: Rows, node: OpenNode) -> Subtree:
         """The same for a node that is still split for selections."""
-        layout, shape, rows = self.layout, self.layout.shape, len(first.words)
+        shape, rows = self.layout.shape, len(first.words)
         table, purpose, constraints = shape.with_rows(values, rows, has_counts=shape.has_counts)
         assert self.selector is not None
         assert purpose.selections is not None
         signatures = shape.signatures.of([values[name] for name in shape.signature_names], rows)
         purpose = replace(purpose, selections=replace(purpose.selections, signatures=signatures))
         selector = RowSelector(self.selector, table, purpose, constraints)
-        grower = Grower(
-            first,
-            layout.columns,
-            layout.objective,
-            layout.constraints,
-            self.k,
-            selector=selector,
-            by_chance=purpose.by_chance,
-        )
+        grower = Grower(first, self.layout.forms, self.k, selector=selector)
         return grower.grow(grower.root(node.span, node.tile, node.key))
-
-
-@dataclass(frozen=True, slots=True)
-class Subtrees:
-    """Grows the subtree of any of some nodes, given its rows; it can be sent to another process."""
-
-    finisher: Finisher
-    nodes: Mapping[int, OpenNode]
-
-    def __call__(self, number: int, values: Mapping[str, NDArray[Any]]) -> Subtree:
-        """The nodes below a node, and the members of their sets."""
-        return self.finisher.grow(values, self.nodes[number])
 
 
 HAND_OVER = 1 << 20
@@ -118,9 +101,7 @@ HAND_OVER = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """A tree over codes, how many rows each of its nodes has that is a region, and how many levels were counted
-    outside.
-    """
+    """A tree over codes, the rows of each node that is a region, and how many levels were counted outside."""
 
     tree: Tree
     sizes: NDArray[np.int64]  # (node,)
@@ -128,24 +109,26 @@ class Grown:
 
 
 class LevelGrower(LevelSplitter):
-    """Grows one tree over an engine."""
+    """Grows a Mondrian tree over the rows of an engine, which are coded: the same tree that they give in memory. Nodes
+    of at most `hand_over` rows are finished in memory, `threads` of them at once.
+    """
 
-    def __init__(self, engine: OutOfCore, shape: Shape, k: int, hand_over: int, threads: int) -> None:
+    def __init__(self, engine: OutOfCore, shape: Shape, k: int, *, hand_over: int, threads: int | None) -> None:
         super().__init__(engine, shape, k, hand_over)
-        self.engine, self.threads = engine, threads
-        self.finisher = Finisher(Layout.make(shape, self.whole, counted=False), k)
+        self.engine, self.threads = engine, thread_count(threads)
         self.small: list[LevelNode] = []
         self.levels = 0
 
-    def grow(self, on_level: Callable[[int, int], None] | None = None, start: Start | None = None) -> Grown:
-        """The tree of all nodes; `on_level` hears the level and how many nodes are counted in it."""
+    def grow(self, on_level: Callable[[int, int], None], start: Start | None) -> Grown:
+        """The tree of all nodes; `on_level` hears the level and how many nodes are counted in it. `start` splits a root
+        that is not handed over in another way than by counting it; the tree is then another one than in memory.
+        """
         waiting, finished = self._sorted_out([self.root()])
         if waiting and start is not None:
             waiting, finished = self._sorted_out(start(self, waiting[0]))
         while waiting:
             self.levels += 1
-            if on_level is not None:
-                on_level(self.levels, len(waiting))
+            on_level(self.levels, len(waiting))
             moves, children, regions = self.split_level(waiting)
             sizes = self.engine.route(moves, [*finished, *regions])
             for child in children:
@@ -167,7 +150,7 @@ class LevelGrower(LevelSplitter):
         small = {
             node.number: OpenNode(node.number, node.span, node.tile, node.key, node.selecting) for node in self.small
         }
-        grow = Subtrees(self.finisher, small)
+        grow = Finisher(Layout.make(self.shape, self.whole, counted=False), self.k, small)
         numbers, subtrees = [], []
         for number, below, sets in self._finished(sizes, grow) if sizes else ():
             numbers.append(number)
@@ -176,7 +159,7 @@ class LevelGrower(LevelSplitter):
         return Grown(breadth_first(nodes, members), region_sizes(nodes), self.levels)
 
     def _finished(
-        self, sizes: dict[int, int], grow: Subtrees
+        self, sizes: dict[int, int], grow: Finisher
     ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
         """The subtrees of small nodes, grown by the engine if it does that, else here."""
         if isinstance(self.engine, Finishing):
@@ -197,34 +180,6 @@ def _few_ahead(items: Iterator[Any], count: int) -> Iterator[Any]:
         if len(begun) > count:
             yield begun.pop(0)
     yield from begun
-
-
-def grow_by_levels(
-    engine: OutOfCore,
-    shape: Shape,
-    k: int,
-    *,
-    hand_over: int = HAND_OVER,
-    threads: int | None = None,
-    on_level: Callable[[int, int], None] | None = None,
-    start: Start | None = None,
-) -> Grown:
-    """Grow a Mondrian tree over the rows of an engine: the same tree that they give in memory.
-
-    Args:
-        engine: Where the rows are, coded.
-        shape: The table without its rows.
-        k: How many persons every region must have.
-        hand_over: Nodes of at most so many rows are finished in memory.
-        threads: How many of them at once.
-        on_level: Hears each level that is counted, and how many nodes it has.
-        start: Splits a root that is not handed over in another way than by counting it; what counting finds is then not
-            the same tree as in memory.
-
-    Returns:
-        The tree.
-    """
-    return LevelGrower(engine, shape, k, hand_over, thread_count(threads)).grow(on_level, start)
 
 
 Start: TypeAlias = Callable[[LevelGrower, LevelNode], list[LevelNode]]

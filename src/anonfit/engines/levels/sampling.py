@@ -123,7 +123,6 @@ class Chosen(NamedTuple):
 class Planned:
     """A split that the sample advises: how rows move, and which nodes get some."""
 
-    node: int
     moves: tuple[Move, ...]
     parts: tuple[int, ...]
     """Nodes that have sampled rows."""
@@ -147,11 +146,11 @@ class Plans:
         """The nodes that a node's rows may end in."""
         waiting = [node]
         while waiting:
-            one = waiting.pop()
-            if one not in self.of_node:
-                yield one
+            reached = waiting.pop()
+            if reached not in self.of_node:
+                yield reached
             else:
-                waiting += [*self.of_node[one].parts, *self.of_node[one].empty]
+                waiting += [*self.of_node[reached].parts, *self.of_node[reached].empty]
 
 
 def _allowed(counting: Counting, shape: Shape, k: int, nodes: Sequence[int]) -> Callable[[Sequence[int]], bool]:
@@ -164,7 +163,7 @@ def _allowed(counting: Counting, shape: Shape, k: int, nodes: Sequence[int]) -> 
     place_of = {node: place for place, node in enumerate(asked)}
     tables = []
     for counted, size in zip(
-        counting.count(requests), [1, *(one.column.size for one in shape.constraints)], strict=True
+        counting.count(requests), [1, *(constraint.column.size for constraint in shape.constraints)], strict=True
     ):
         table = np.zeros((len(asked), size), np.int64)
         values = counted.by[0] if len(counted.by) else np.zeros(len(counted.nodes), np.int64)
@@ -189,10 +188,10 @@ def plans_that_hold(plans: Plans, counting: Counting, shape: Shape, k: int, rows
     """
     allowed = _allowed(counting, shape, k, sorted(rows))
     held: set[int] = set()
-    for plan in reversed(plans.of_node.values()):
+    for split_node, plan in reversed(plans.of_node.items()):
         strays = any(rows.get(end) for node in plan.empty for end in plans.ends(node))
         if not strays and all(part in held or allowed(list(plans.ends(part))) for part in plan.parts):
-            held.add(plan.node)
+            held.add(split_node)
     # What is below an undone split is undone with it.
     kept: dict[int, Planned] = {}
     reached = {0}
@@ -204,9 +203,7 @@ def plans_that_hold(plans: Plans, counting: Counting, shape: Shape, k: int, rows
 
 
 def moved_to(plans: Plans, new: Mapping[int, int], rows: Mapping[int, int]) -> list[Move]:
-    """Moves of rows that have moved by the plans to the nodes that `new` has for nodes of these; none if all are there
-    already.
-    """
+    """Moves that bring rows from where the plans sent them to the nodes of `new`; none if all are there already."""
     goal = {end: number for node, number in new.items() for end in plans.ends(node) if rows.get(end)}
     if all(end == number for end, number in goal.items()):
         return []
@@ -240,10 +237,10 @@ class Planner(LevelSplitter):
         before = self.used
         move, children = super().attach(node, split)
         moves = self._from_inside(move, before)
-        reached = {one.first + part for one in moves for part in range(one.parts)} - {one.node for one in moves}
+        reached = {step.first + part for step in moves for part in range(step.parts)} - {step.node for step in moves}
         parts = tuple(child.number for child in children)
         empty = tuple(sorted(reached - set(parts)))
-        self.plans.of_node[node.number] = Planned(node.number, tuple(moves), parts, empty, chosen)
+        self.plans.of_node[node.number] = Planned(tuple(moves), parts, empty, chosen)
         return move, children
 
     def _from_inside(self, move: Move, before: int) -> list[Move]:
@@ -258,9 +255,7 @@ class Planner(LevelSplitter):
 
 
 def _safe(split: Split, starts: NDArray[np.int64]) -> Split:
-    """A split whose cut lies right below where its upper part starts, or there: rows that were not drawn may reach
-    there.
-    """
+    """A split whose cut lies right below its upper part: rows that were not drawn may reach up to there."""
     column, parts, before, by_set = split
     return column, parts, max(before, int(starts[1]) - 1) if before >= 0 else before, by_set
 
@@ -278,24 +273,24 @@ def start_on_sample(grower: LevelGrower, root: LevelNode, rows: int) -> list[Lev
     plans = planner.plan()
     if not plans.of_node:
         return [root]
-    found = engine.route(plans.moves, ())
-    held = plans_that_hold(plans, engine, shape, grower.k, found)
+    rows_of_node = engine.route(plans.moves, ())
+    held = plans_that_hold(plans, engine, shape, grower.k, rows_of_node)
     nodes = _written(grower, root, held)
     for node, old in nodes:
-        node.rows = sum(found.get(end, 0) for end in plans.ends(old))
-    if moves := moved_to(plans, {old: node.number for node, old in nodes}, found):
+        node.rows = sum(rows_of_node.get(end, 0) for end in plans.ends(old))
+    if moves := moved_to(plans, {old: node.number for node, old in nodes}, rows_of_node):
         engine.route(moves, ())
     return [node for node, _ in nodes]
 
 
 def _drawn_by(shape: Shape) -> list[str]:
     """The fields that decide which rows are drawn: all that are never negative."""
-    found = [code_name(column) for column in range(len(shape.columns))]
-    found += [
+    names = [code_name(column) for column in range(len(shape.columns))]
+    names += [
         target_name(place) for place, target in enumerate(shape.purpose.targets) if not isinstance(target, NumberTarget)
     ]
-    found += [sensitive_name(place) for place in range(len(shape.constraints))]
-    return [*found, *shape.signature_names]
+    names += [sensitive_name(place) for place in range(len(shape.constraints))]
+    return [*names, *shape.signature_names]
 
 
 def _written(grower: LevelGrower, root: LevelNode, plans: Plans) -> list[tuple[LevelNode, int]]:

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget, Signatures, Target
-from anonfit.engines.memory.constraints import Constraint, KernelConstraints
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.grower import kernel_forms, packing_of
-from anonfit.engines.memory.layout import NARROW, Columns, Rows, pack, pack_table
-from anonfit.engines.memory.objective import KernelObjective, Whole
+from anonfit.engines.memory.layout import NARROW, Rows, pack, pack_table
+from anonfit.engines.memory.objective import Whole
 from anonfit.engines.memory.route import Routes, route_packed
+from anonfit.engines.memory.scratch import KernelForms
 from anonfit.engines.memory.selecting import Selector
 from anonfit.tables.schema import CodedColumn, CodedTable, code_dtype
 
@@ -39,9 +40,9 @@ def target_name(target: int) -> str:
     return f"target{target}"
 
 
-def sensitive_name(one: int) -> str:
+def sensitive_name(constraint: int) -> str:
     """The field of a sensitive column's codes."""
-    return f"sensitive{one}"
+    return f"sensitive{constraint}"
 
 
 def signature_name(column: int) -> str:
@@ -51,8 +52,8 @@ def signature_name(column: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A coded table without its rows. The purpose and the constraints have no rows either; a class or a number
-    of each row are what targets may be. `signatures` says what the classes of raw columns become for selections.
+    """A coded table without its rows; its purpose and its constraints have none either. Targets have a class or a
+    number in each row, never shares. `signatures` says what the classes of raw columns become for selections.
     """
 
     columns: tuple[CodedColumn, ...]
@@ -79,12 +80,12 @@ class Shape:
     @property
     def names(self) -> list[str]:
         """All fields of a row."""
-        found = [code_name(column) for column in range(len(self.columns))]
-        found += self.persons
-        found += [MASS] if self.weighted else []
-        found += [target_name(target) for target in range(len(self.purpose.targets))]
-        found += [sensitive_name(one) for one in range(len(self.constraints))]
-        return [*found, *self.signature_names]
+        names = [code_name(column) for column in range(len(self.columns))]
+        names += self.persons
+        names += [MASS] if self.weighted else []
+        names += [target_name(target) for target in range(len(self.purpose.targets))]
+        names += [sensitive_name(place) for place in range(len(self.constraints))]
+        return [*names, *self.signature_names]
 
     @property
     def signature_names(self) -> list[str]:
@@ -94,20 +95,18 @@ class Shape:
     def with_rows(
         self, values: Mapping[str, NDArray[Any]], rows: int, *, has_counts: bool
     ) -> tuple[CodedTable, SplitObjective, list[Constraint]]:
-        """The table, the purpose and the constraints with some rows, but no selections; fields that are not given
-        are 0.
-        """
+        """The table, the purpose (without selections) and the constraints with some rows; fields not given are 0."""
 
         def of(name: str, dtype: Any = np.int64) -> NDArray[Any]:
             return values[name] if name in values else np.zeros(rows, dtype)
 
         codes = tuple(of(code_name(index), code_dtype(column.size)) for index, column in enumerate(self.columns))
         table = CodedTable(self.columns, codes, rows, of(PERSONS, np.uint32) if has_counts else None)
-        targets = tuple(_with_rows(target, of(target_name(one))) for one, target in enumerate(self.purpose.targets))
+        targets = tuple(_with_rows(target, of(target_name(place))) for place, target in enumerate(self.purpose.targets))
         purpose = replace(self.purpose, targets=targets, masses=of(MASS) if self.weighted else None)
         constraints = [
-            Constraint(one.column, of(sensitive_name(number), np.uint32), one.models)
-            for number, one in enumerate(self.constraints)
+            replace(constraint, codes=of(sensitive_name(place), np.uint32))
+            for place, constraint in enumerate(self.constraints)
         ]
         return table, purpose, constraints
 
@@ -125,9 +124,7 @@ class Layout:
     """How kernels see rows. `always_counts` is for rows that stand for several: those that groups were made of."""
 
     shape: Shape
-    columns: Columns
-    objective: KernelObjective
-    constraints: KernelConstraints | None
+    forms: KernelForms
     always_counts: bool
 
     @classmethod
@@ -137,15 +134,14 @@ class Layout:
         """
         table, purpose, constraints = shape.with_rows({}, 0, has_counts=counted or shape.has_counts)
         size = EVERY if counted else NARROW
-        _, columns, objective, of_kernels = kernel_forms(table, purpose, constraints, whole, narrow_size=size)
-        return cls(shape, columns, objective, of_kernels, counted)
+        return cls(shape, kernel_forms(table, purpose, constraints, whole, narrow_size=size)[1], counted)
 
     def selector(self, k: int) -> Selector | None:
         """What chooses splits for selections, if there are any."""
         shape, selections = self.shape, self.shape.purpose.selections
         if selections is None:
             return None
-        return Selector(shape.columns, k, selections, shape.constraints, self.columns)
+        return Selector(shape.columns, k, selections, shape.constraints, self.forms.columns)
 
     def pack(self, values: Mapping[str, NDArray[Any]], rows: int) -> Rows:
         """Rows of these fields, packed; fields that are not given are 0."""
@@ -170,9 +166,9 @@ class RankedRegions:
 
     def ranks(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.uint32]:
         """The rank of each row, from its codes."""
-        found = self.rank_of_node[self.nodes(codes)]
-        assert (found >= 0).all(), "a row is in a region that no row was in"
-        return found.astype(np.uint32)
+        ranks = self.rank_of_node[self.nodes(codes)]
+        assert (ranks >= 0).all(), "a row is in a region that no row was in"
+        return ranks.astype(np.uint32)
 
     def nodes(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.int32]:
         """The node of each row."""

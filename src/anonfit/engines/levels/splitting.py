@@ -24,7 +24,7 @@ from anonfit.engines.memory.trees import OpenNode, TreeGrower, root_span
 
 
 def whole_table(counting: Counting, shape: Shape) -> Whole:
-    """What a purpose is told of the whole table."""
+    """What a purpose must know of the whole table."""
     targets = shape.purpose.targets
     if not targets:
         return Whole(len(shape.columns), counting.rows, 0, ())
@@ -40,9 +40,9 @@ def whole_table(counting: Counting, shape: Shape) -> Whole:
     sums: list[Sums] = []
     for target, counted in zip(targets, others, strict=True):
         if isinstance(target, ClassTarget):
-            found = np.zeros(target.width, np.int64)
-            found[counted.by[0]] = counted.sums[0]
-            sums.append(found)
+            by_class = np.zeros(target.width, np.int64)
+            by_class[counted.by[0]] = counted.sums[0]
+            sums.append(by_class)
         else:
             sums.append(np.array([mass, *counted.sums.sum(axis=1)], np.int64))
     return Whole(len(shape.columns), counting.rows, mass, tuple(sums))
@@ -61,46 +61,45 @@ class Histograms:
     def of(self, node: int) -> NDArray[np.int64]:
         """A node's histogram."""
         index = int(np.searchsorted(self.nodes, node))
-        found = np.zeros(self.length, np.int64)
+        histogram = np.zeros(self.length, np.int64)
         if index < len(self.nodes) and self.nodes[index] == node:
             entries = slice(int(self.edges[index]), int(self.edges[index + 1]))
-            found[self.places[entries]] = self.values[entries]
-        return found
+            histogram[self.places[entries]] = self.values[entries]
+        return histogram
 
 
 def count_nodes(counting: Counting, layout: Layout, nodes: Sequence[int]) -> Histograms:
     """The histograms of a batch of nodes."""
-    asked = _asked(layout, tuple(nodes))
-    slots = int(layout.objective.settings[SLOTS])
-    of_node, places, values = [], [], []
-    for one, counted in zip(asked, counting.count([one.request for one in asked]), strict=True):
-        place = (layout.columns.facts[BIN, one.column] + counted.by[0]) * slots
-        if len(one.request.by) > 1:
+    requests = _histogram_requests(layout, tuple(nodes))
+    width = int(layout.forms.objective.settings[SLOTS])
+    of_entry, places, values = [], [], []
+    results = counting.count([request for _, request, _ in requests])
+    for (column, request, slots), counted in zip(requests, results, strict=True):
+        place = (layout.forms.columns.facts[BIN, column] + counted.by[0]) * width
+        if len(request.by) > 1:
             place = place + counted.by[1]  # a class
-        for slot, sums in zip(one.slots, counted.sums, strict=True):
-            of_node.append(counted.nodes)
+        for slot, sums in zip(slots, counted.sums, strict=True):
+            of_entry.append(counted.nodes)
             places.append(place + slot)
             values.append(sums)
-    return _arranged(of_node, places, values, layout.columns.bins * slots)
+    entry_nodes = np.concatenate(of_entry)
+    order = np.argsort(entry_nodes, kind="stable")
+    known, first = np.unique(entry_nodes[order], return_index=True)
+    edges = np.append(first, len(entry_nodes))
+    length = layout.forms.columns.bins * width
+    return Histograms(np.concatenate(places)[order], np.concatenate(values)[order], known, edges, length)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A request for sums of a column's codes, and the slot of each sum."""
-
-    column: int
-    request: CountRequest
-    slots: tuple[int, ...]
-
-
-def _asked(layout: Layout, nodes: tuple[int, ...]) -> list[_Asked]:
-    """What is asked of an engine: sums by code, and for each target with classes sums by code and class."""
-    shape, objective = layout.shape, layout.objective
-    sums, slots = [], []
+def _histogram_requests(layout: Layout, nodes: tuple[int, ...]) -> list[tuple[int, CountRequest, list[int]]]:
+    """What is asked of an engine for histograms: sums by code, and for each target with classes sums by code and class;
+    with the column, and the slot of each sum.
+    """
+    shape, objective = layout.shape, layout.forms.objective
+    sums: list[tuple[str, ...]] = []
+    slots: list[int] = []
     if objective.settings[LEAN] == 0:
-        sums, slots = [shape.persons], [0]
-        if shape.weighted:
-            sums, slots = [*sums, shape.mass], [0, 1]
+        sums = [shape.persons, shape.mass] if shape.weighted else [shape.persons]
+        slots = [0, 1] if shape.weighted else [0]
     classes = []
     for index, target in enumerate(shape.purpose.targets):
         name, slot = target_name(index), int(objective.targets[SLOT, index])
@@ -109,23 +108,13 @@ def _asked(layout: Layout, nodes: tuple[int, ...]) -> list[_Asked]:
         else:
             sums += [(*shape.mass, name), (*shape.mass, name, name)]
             slots += [slot, slot + 1]
-    found = []
+    requests = []
     for column in range(len(shape.columns)):
         by = code_name(column)
         if sums:
-            found.append(_Asked(column, CountRequest(nodes, (by,), tuple(sums)), tuple(slots)))
-        found += [_Asked(column, CountRequest(nodes, (by, name), (shape.mass,)), (slot,)) for name, slot in classes]
-    return found
-
-
-def _arranged(
-    of_node: list[NDArray[np.int64]], places: list[NDArray[np.int64]], values: list[NDArray[np.int64]], length: int
-) -> Histograms:
-    nodes = np.concatenate(of_node)
-    order = np.argsort(nodes, kind="stable")
-    known, first = np.unique(nodes[order], return_index=True)
-    edges = np.append(first, len(nodes))
-    return Histograms(np.concatenate(places)[order], np.concatenate(values)[order], known, edges, length)
+            requests.append((column, CountRequest(nodes, (by,), tuple(sums)), slots))
+        requests += [(column, CountRequest(nodes, (by, name), (shape.mass,)), [slot]) for name, slot in classes]
+    return requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +149,7 @@ class Tallies:
         first, *others = self.of_column[column]
         by, sums = first.groups(node)
         signatures = self.shape.signatures.of(list(by[1:]), by.shape[1])
-        sensitive = (one.groups(node) for one in others)
+        sensitive = (parted.groups(node) for parted in others)
         return Tally(
             by[0],
             signatures,
@@ -177,7 +166,7 @@ def count_tallies(counting: Counting, shape: Shape, columns: Mapping[int, Sequen
         for column in wanted:
             nodes.setdefault(column, []).append(node)
     requests = [request for column, some in nodes.items() for request in _node_requests(shape, column, tuple(some))]
-    counted = [_Parted.of(one) for one in counting.count(requests)] if requests else []
+    counted = [_Parted.of(result) for result in counting.count(requests)] if requests else []
     each = 1 + len(shape.constraints)
     return Tallies(shape, {column: counted[each * at : each * (at + 1)] for at, column in enumerate(nodes)})
 
@@ -185,9 +174,9 @@ def count_tallies(counting: Counting, shape: Shape, columns: Mapping[int, Sequen
 def _node_requests(shape: Shape, column: int, nodes: tuple[int, ...]) -> list[CountRequest]:
     code = code_name(column)
     sums = (shape.persons, shape.mass) if shape.weighted else (shape.persons,)
-    found = [CountRequest(nodes, (code, *shape.signature_names), sums)]
-    return found + [
-        CountRequest(nodes, (code, sensitive_name(one)), (shape.persons,)) for one in range(len(shape.constraints))
+    requests = [CountRequest(nodes, (code, *shape.signature_names), sums)]
+    return requests + [
+        CountRequest(nodes, (code, sensitive_name(place)), (shape.persons,)) for place in range(len(shape.constraints))
     ]
 
 
@@ -207,7 +196,7 @@ class LevelSplitter(TreeGrower):
         self.counting, self.shape, self.hand_over = counting, shape, hand_over
         self.whole = whole_table(counting, shape)
         self.layout = layout = Layout.make(shape, self.whole, counted=True)
-        super().__init__(layout.columns, layout.objective, layout.constraints, k, by_chance=shape.purpose.by_chance)
+        super().__init__(layout.forms, k)
         self.rows = layout.pack({}, 1)
         self.make_scratch(1)
         self.selector = layout.selector(k)
@@ -260,11 +249,11 @@ class LevelSplitter(TreeGrower):
         kernels = given, self.shared_columns, self.shared_objective, self.shared_scratch
         views = [View(*kernels, 0, 0, histograms.of(node.number), node.span, node.tile) for node in waiting]
         spreads = [self.selector.spreads(view) for view in views]
-        columns = {node.number: list(found) for node, found in zip(waiting, spreads, strict=True)}
+        columns = {node.number: list(of_node) for node, of_node in zip(waiting, spreads, strict=True)}
         tallies = count_tallies(self.counting, self.shape, columns)
-        for node, view, found in zip(waiting, views, spreads, strict=True):
-            tally = partial(tallies.of, node.number)
-            split = self.selector.choose(view, found, tally, self.scratch) if found else None
+        for node, view, of_node in zip(waiting, views, spreads, strict=True):
+            tally_of = partial(tallies.of, node.number)
+            split = self.selector.choose(view, of_node, tally_of, self.scratch) if of_node else None
             if split is None:
                 node.selecting = False
                 continue
@@ -292,7 +281,7 @@ class LevelSplitter(TreeGrower):
 
     def _take_groups(self, asking: dict[int, list[LevelNode]]) -> None:
         """Get the groups that models must be asked of, for each column and the nodes that need them."""
-        names = tuple(sensitive_name(one) for one in range(len(self.shape.constraints)))
+        names = tuple(sensitive_name(node_number) for node_number in range(len(self.shape.constraints)))
         columns = list(asking)
         requests = [
             CountRequest(
@@ -302,7 +291,9 @@ class LevelSplitter(TreeGrower):
         ]
         for column, request, counted in zip(columns, requests, self.counting.count(requests), strict=True):
             order = np.argsort(counted.nodes, kind="stable")
-            edges = np.searchsorted(counted.nodes[order], [request.nodes, [one + 1 for one in request.nodes]])
+            edges = np.searchsorted(
+                counted.nodes[order], [request.nodes, [node_number + 1 for node_number in request.nodes]]
+            )
             for index, node in enumerate(asking[column]):
                 chosen = order[edges[0, index] : edges[1, index]]
                 values: dict[str, NDArray[Any]] = dict(zip(request.by, counted.by[:, chosen], strict=True))

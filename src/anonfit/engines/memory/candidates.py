@@ -106,15 +106,15 @@ def inner_range(columns: Columns, column: Int, span: Any, tile: Any) -> Any:
     if low > high:
         return np.int64(0), np.int64(0), node
     lowest = taxonomy[FIRST, node]
-    found = True
-    while found:
-        found = False
+    descended = True
+    while descended:
+        descended = False
         child = node + 1
         while child < taxonomy[AFTER, node]:
             if taxonomy[FIRST, child] <= low and taxonomy[LAST, child] >= high:
                 if gap == 0 or taxonomy[FIRST, child] == lowest:
                     node = child
-                    found = True
+                    descended = True
                 break
             child = taxonomy[AFTER, child]
     first = np.int64(0) if gap == 1 else max(taxonomy[FIRST, node], span[FROM, column])
@@ -155,8 +155,8 @@ def spread_of(
         if first < 0:
             codes, own = scratch.lists[CODES], scratch.lists[PERSONS]
             zero = np.int64(0)
-            found = present(rows, columns, objective, column, start, stop, histogram, zero, high, codes, own, scratch)
-            return (found - gap - 1) * columns.scale[column]
+            count = present(rows, columns, objective, column, start, stop, histogram, zero, high, codes, own, scratch)
+            return (count - gap - 1) * columns.scale[column]
         known = np.int64(0)
         for code in range(low, high + 1):
             known += np.int64(persons_of(lean, histogram, (first + code) * slots) != 0)
@@ -174,7 +174,7 @@ def spread_of(
 
 @inner
 def _children(
-    columns: Columns, slots: Int, column: Int, found: Int, span: Any, tile: Any, lists: Any, sums: Any, base: Int
+    columns: Columns, slots: Int, column: Int, codes: Int, span: Any, tile: Any, lists: Any, sums: Any, base: Int
 ) -> Any:
     """Fill the lists STARTS, ENDS and OWN and the sums of elements, which begin at `base`, with missing (if any) and
     the children of the taxonomy node over the rows; how many.
@@ -198,7 +198,7 @@ def _children(
             place = base + elements * slots
             for slot in range(slots):
                 sums[place + slot] = 0
-            while index < found and lists[CODES, index] <= taxonomy[LAST, child]:
+            while index < codes and lists[CODES, index] <= taxonomy[LAST, child]:
                 persons += lists[PERSONS, index]
                 for slot in range(slots):
                     sums[place + slot] += sums[index * slots + slot]
@@ -231,13 +231,13 @@ def find_elements(
     lists = scratch.lists
     if columns.facts[MODE, column] < BINARY:
         codes, own = lists[STARTS], lists[OWN]
-        found = present(rows, columns, objective, column, start, stop, histogram, low, high, codes, own, scratch)
-        return found, np.int64(0)
+        count = present(rows, columns, objective, column, start, stop, histogram, low, high, codes, own, scratch)
+        return count, np.int64(0)
     codes, own = lists[CODES], lists[PERSONS]
-    found = present(rows, columns, objective, column, start, stop, histogram, low, high, codes, own, scratch)
+    count = present(rows, columns, objective, column, start, stop, histogram, low, high, codes, own, scratch)
     slots, sums = objective.settings[SLOTS], scratch.sums
     base = sums.shape[0] // 2
-    return _children(columns, slots, column, found, span, tile, lists, sums, base), base
+    return _children(columns, slots, column, count, span, tile, lists, sums, base), base
 
 
 BY_CODE = 1 << 30
@@ -306,9 +306,9 @@ def put_in_order(objective: KernelObjective, way: Int, elements: Int, base: Int,
         chosen = np.int64(0)
         if targets[KIND, way] != NUMBER:
             whole, first = scratch.whole, targets[SLOT, way]
-            for one in range(targets[CLASSES, way]):
-                if whole[first + one] > whole[first + chosen]:
-                    chosen = np.int64(one)
+            for label in range(targets[CLASSES, way]):
+                if whole[first + label] > whole[first + chosen]:
+                    chosen = np.int64(label)
         for element in range(elements):
             means[element] = mean_of(settings, targets, way, chosen, sums, base + element * slots)
         _sort_elements(elements, means, lists)

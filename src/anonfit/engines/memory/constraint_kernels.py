@@ -55,7 +55,7 @@ def add(
     numbers: Any,
     logs: Any,
     side: Int,
-    one: Int,
+    attribute: Int,
     value: Int,
     persons: Int,
     tallies: Any,
@@ -63,18 +63,18 @@ def add(
     near: Any,
 ) -> None:
     """Add persons with a value of a sensitive column to a side's tally (or take them away)."""
-    place = sensitive[VALUE, one] + value
+    place = sensitive[VALUE, attribute] + value
     before = tallies[side, place]
     after = before + persons
     tallies[side, place] = after
-    totals[side, PERSONS, one] += persons
-    totals[side, VALUES, one] += np.int64(before == 0) - np.int64(after == 0)
-    near[side, one] += _log(logs, after) - _log(logs, before)
-    if sensitive[UNKNOWN, one] == 0 or value > 0:
+    totals[side, PERSONS, attribute] += persons
+    totals[side, VALUES, attribute] += np.int64(before == 0) - np.int64(after == 0)
+    near[side, attribute] += _log(logs, after) - _log(logs, before)
+    if sensitive[UNKNOWN, attribute] == 0 or value > 0:
         number = numbers[place]
-        totals[side, FIRST, one] += persons * number
-        totals[side, SECOND, one] += persons * number * number
-        totals[side, KNOWN, one] += persons
+        totals[side, FIRST, attribute] += persons * number
+        totals[side, SECOND, attribute] += persons * number * number
+        totals[side, KNOWN, attribute] += persons
 
 
 @inner
@@ -83,17 +83,17 @@ def clear(side: Int, scratch: Scratch) -> None:
     tallies, totals, near = scratch.tallies, scratch.totals, scratch.logs
     for place in range(tallies.shape[1]):
         tallies[side, place] = 0
-    for one in range(near.shape[1]):
+    for attribute in range(near.shape[1]):
         for fact in range(totals.shape[1]):
-            totals[side, fact, one] = 0
-        near[side, one] = 0.0
+            totals[side, fact, attribute] = 0
+        near[side, attribute] = 0.0
 
 
 @inner
 def _entropy_allowed(logs: Any, counts: Any, persons: float, near: float, limit: float) -> Any:
-    found = math.log(persons) - near / persons
-    if abs(found - limit) > NEARLY:
-        return found >= limit
+    entropy = math.log(persons) - near / persons
+    if abs(entropy - limit) > NEARLY:
+        return entropy >= limit
     exact = 0.0
     for value in range(counts.shape[0]):
         exact += _log(logs, counts[value])
@@ -134,35 +134,35 @@ def _recursive_allowed(counts: Any, persons: Int, least: Int, limit: float) -> A
 @inner
 def _close(counts: Any, shares: Any, persons: float, runs: Any, charges: Any, first: Int, last: Int) -> Any:
     """The distance of a distribution from the whole table's, run by run."""
-    found = 0.0
+    distance = 0.0
     for run in range(first, last):
         excess = 0.0
         for value in range(runs[0, run], runs[1, run] + 1):
             excess += np.float64(counts[value]) / persons - shares[value]
-        found += abs(excess) * charges[run]
-    return found
+        distance += abs(excess) * charges[run]
+    return distance
 
 
 @inner
 def _close_along(counts: Any, shares: Any, persons: float, charge: float) -> Any:
     """The same where the runs are all that begin with the first value: each is the last and one value more."""
-    found, excess = 0.0, 0.0
+    distance, excess = 0.0, 0.0
     for value in range(counts.shape[0] - 1):
         excess += np.float64(counts[value]) / persons - shares[value]
-        found += abs(excess) * charge
-    return found
+        distance += abs(excess) * charge
+    return distance
 
 
 @inner
-def _squares(totals: Any, one: Int) -> Any:
-    """Squared deviations from the mean, in squared multiples; see privacy.numeric_diversity."""
-    known, first, second = totals[KNOWN, one], totals[FIRST, one], totals[SECOND, one]
+def _squares(totals: Any, attribute: Int) -> Any:
+    """Squared deviations from the mean, in squared multiples; see privacy.diversity.squared_deviations."""
+    known, first, second = totals[KNOWN, attribute], totals[FIRST, attribute], totals[SECOND, attribute]
     if known == 0:
         return 0.0
     middle = np.int64(np.rint(np.float64(first) / np.float64(known)))
     moved = np.float64(first - known * middle)
-    found = np.float64(second - middle * (2 * first - known * middle)) - moved * moved / np.float64(known)
-    return max(found, 0.0)
+    deviations = np.float64(second - middle * (2 * first - known * middle)) - moved * moved / np.float64(known)
+    return max(deviations, 0.0)
 
 
 @inner
@@ -170,16 +170,16 @@ def allowed(constraints: KernelConstraints, side: Int, scratch: Scratch) -> Any:
     """Whether every model allows a side's tally."""
     models, sensitive, totals = constraints.models, constraints.sensitive, scratch.totals[side]
     for model in range(models.shape[1]):
-        kind, one, limit = models[KIND, model], models[COLUMN, model], constraints.limits[model]
-        persons = totals[PERSONS, one]
-        place, size = sensitive[VALUE, one], sensitive[SIZE, one]
+        kind, attribute, limit = models[KIND, model], models[COLUMN, model], constraints.limits[model]
+        persons = totals[PERSONS, attribute]
+        place, size = sensitive[VALUE, attribute], sensitive[SIZE, attribute]
         counts = scratch.tallies[side, place : place + size]
         whole = np.float64(persons)
         fine = True
         if kind == DISTINCT:
-            fine = totals[VALUES, one] >= models[LEAST, model]
+            fine = totals[VALUES, attribute] >= models[LEAST, model]
         elif kind == ENTROPY:
-            fine = _entropy_allowed(constraints.logs, counts, whole, scratch.logs[side, one], limit)
+            fine = _entropy_allowed(constraints.logs, counts, whole, scratch.logs[side, attribute], limit)
         elif kind == RECURSIVE:
             fine = _recursive_allowed(counts, persons, models[LEAST, model], limit)
         elif kind == CLOSENESS:
@@ -203,13 +203,13 @@ def allowed(constraints: KernelConstraints, side: Int, scratch: Scratch) -> Any:
                 ratio = np.float64(counts[value]) / whole / constraints.shares[place + value]
                 fine = fine and counts[value] > 0 and abs(math.log(ratio)) < limit
         else:
-            found = _squares(totals, one) * constraints.units[0, one]
-            known = np.float64(max(totals[KNOWN, one], np.int64(1)))
+            deviations = _squares(totals, attribute) * constraints.units[0, attribute]
+            known = np.float64(max(totals[KNOWN, attribute], np.int64(1)))
             if kind == ERROR:
-                least = limit + math.sqrt(np.float64(totals[KNOWN, one])) * constraints.units[1, one]
-                fine = found >= least * least * (1 - TIE)
+                least = limit + math.sqrt(np.float64(totals[KNOWN, attribute])) * constraints.units[1, attribute]
+                fine = deviations >= least * least * (1 - TIE)
             else:
-                fine = found / known >= limit
+                fine = deviations / known >= limit
         if not fine:
             return False
     return True
@@ -218,18 +218,13 @@ def allowed(constraints: KernelConstraints, side: Int, scratch: Scratch) -> Any:
 @inner
 def sum_up(constraints: KernelConstraints, side: Int, scratch: Scratch) -> None:
     """Fill a side's totals from its tallies."""
-    tallies, totals, sensitive, numbers, table = (
-        scratch.tallies,
-        scratch.totals,
-        constraints.sensitive,
-        constraints.numbers,
-        constraints.logs,
-    )
-    for one in range(sensitive.shape[1]):
-        first, unknown = sensitive[VALUE, one], sensitive[UNKNOWN, one]
+    tallies, totals = scratch.tallies, scratch.totals
+    sensitive, numbers, table = constraints.sensitive, constraints.numbers, constraints.logs
+    for attribute in range(sensitive.shape[1]):
+        first, unknown = sensitive[VALUE, attribute], sensitive[UNKNOWN, attribute]
         persons, values, known, total, squares = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
         logs = 0.0
-        for value in range(sensitive[SIZE, one]):
+        for value in range(sensitive[SIZE, attribute]):
             count = tallies[side, first + value]
             if count == 0:
                 continue
@@ -241,9 +236,13 @@ def sum_up(constraints: KernelConstraints, side: Int, scratch: Scratch) -> None:
                 known += count
                 total += count * number
                 squares += count * number * number
-        totals[side, PERSONS, one], totals[side, VALUES, one], totals[side, KNOWN, one] = persons, values, known
-        totals[side, FIRST, one], totals[side, SECOND, one] = total, squares
-        scratch.logs[side, one] = logs
+        totals[side, PERSONS, attribute], totals[side, VALUES, attribute], totals[side, KNOWN, attribute] = (
+            persons,
+            values,
+            known,
+        )
+        totals[side, FIRST, attribute], totals[side, SECOND, attribute] = total, squares
+        scratch.logs[side, attribute] = logs
 
 
 @inner
@@ -289,25 +288,22 @@ def _place(lists: Any, side: Any, places: Int, code: Int, by_set: Int) -> Any:
 
 
 @inner
+def _value(words: Any, sensitive: Any, attribute: Int, row: Int) -> Any:
+    """What a row has of a sensitive column."""
+    return read(words, sensitive[SENSITIVE_BIT, attribute], sensitive[SENSITIVE_MASK, attribute], row)
+
+
+@inner
 def _first_of_pair(
-    rows: Rows,
-    columns: Columns,
-    constraints: KernelConstraints,
-    one: Int,
-    start: Int,
-    stop: Int,
-    row: Int,
-    keys: Any,
-    sign: Int,
+    words: Any, entity: Int, sensitive: Any, attribute: Int, start: Int, stop: Int, row: Int, keys: Any, sign: Int
 ) -> Any:
     """Whether no other row of this row's person has its value of a sensitive column in a lower place (sign 1), or in a
     higher one (sign -1); of rows in the same place the first counts.
     """
-    entity, words = columns.entity, rows.words
     if entity < 0:
         return True
     person = read(words, entity, QUARTER, row)
-    bit, mask = constraints.sensitive[SENSITIVE_BIT, one], constraints.sensitive[SENSITIVE_MASK, one]
+    bit, mask = sensitive[SENSITIVE_BIT, attribute], sensitive[SENSITIVE_MASK, attribute]
     value = read(words, bit, mask, row)
     place = sign * np.int64(keys[0, row - start])
     other = row - 1
@@ -324,15 +320,12 @@ def _first_of_pair(
 
 
 @inner
-def _first_in_place(
-    rows: Rows, columns: Columns, constraints: KernelConstraints, one: Int, start: Int, row: Int, keys: Any
-) -> Any:
+def _first_in_place(words: Any, entity: Int, sensitive: Any, attribute: Int, start: Int, row: Int, keys: Any) -> Any:
     """Whether no earlier row of this row's person has its value of a sensitive column in the same place."""
-    entity, words = columns.entity, rows.words
     if entity < 0:
         return True
     person = read(words, entity, QUARTER, row)
-    bit, mask = constraints.sensitive[SENSITIVE_BIT, one], constraints.sensitive[SENSITIVE_MASK, one]
+    bit, mask = sensitive[SENSITIVE_BIT, attribute], sensitive[SENSITIVE_MASK, attribute]
     value = read(words, bit, mask, row)
     other = row - 1
     while other >= start and read(words, entity, QUARTER, other) == person:
@@ -362,9 +355,9 @@ def _sides_allowed(
     words, bit, mask, counts = rows.words, columns.facts[BIT, column], columns.facts[MASK, column], columns.counts
     sensitive, tallies, sides = constraints.sensitive, scratch.tallies, scratch.side
     second = scratch.lists[PARTS, 1]
-    for one in range(sensitive.shape[1]):
-        where, what = sensitive[SENSITIVE_BIT, one], sensitive[SENSITIVE_MASK, one]
-        first = sensitive[VALUE, one]
+    for attribute in range(sensitive.shape[1]):
+        where, what = sensitive[SENSITIVE_BIT, attribute], sensitive[SENSITIVE_MASK, attribute]
+        first = sensitive[VALUE, attribute]
         for row in range(start, stop):
             code = read(words, bit, mask, row)
             side = np.int64(sides[code]) if by_set == 1 else np.int64(code >= second)
@@ -394,7 +387,7 @@ def parts_allowed(
     if parts == 2 and columns.entity < 0:
         return _sides_allowed(rows, columns, constraints, column, start, stop, by_set, scratch)
     _bucket(rows, columns, column, start, stop, parts, by_set, scratch)
-    words, counts, sensitive = rows.words, columns.counts, constraints.sensitive
+    words, counts, entity, sensitive = rows.words, columns.counts, columns.entity, constraints.sensitive
     keys, tallies, lists = scratch.keys, scratch.tallies, scratch.lists
     begin = np.int64(0)
     for part in range(parts):
@@ -402,10 +395,10 @@ def parts_allowed(
         if end > begin:
             for index in range(begin, end):
                 row = start + np.int64(keys[1, index])
-                for one in range(sensitive.shape[1]):
-                    if _first_in_place(rows, columns, constraints, np.int64(one), start, row, keys):
-                        value = read(words, sensitive[SENSITIVE_BIT, one], sensitive[SENSITIVE_MASK, one], row)
-                        tallies[0, sensitive[VALUE, one] + value] += _persons(words, counts, row)
+                for attribute in range(sensitive.shape[1]):
+                    if _first_in_place(words, entity, sensitive, np.int64(attribute), start, row, keys):
+                        value = _value(words, sensitive, np.int64(attribute), row)
+                        tallies[0, sensitive[VALUE, attribute] + value] += _persons(words, counts, row)
             sum_up(constraints, np.int64(0), scratch)
             fine = allowed(constraints, np.int64(0), scratch)
             clear(np.int64(0), scratch)
@@ -429,16 +422,16 @@ def sweep(
     """Make cuts of an order illegal (the list LEGAL) that leave a side which the models do not allow."""
     start, stop = _rows_of(constraints, column, start, stop)
     lists, keys, tallies, totals, near = scratch.lists, scratch.keys, scratch.tallies, scratch.totals, scratch.logs
-    words, counts, sensitive = rows.words, columns.counts, constraints.sensitive
+    words, counts, entity, sensitive = rows.words, columns.counts, columns.entity, constraints.sensitive
     numbers, logs = constraints.numbers, constraints.logs
     left, right = np.int64(0), np.int64(1)
     _bucket(rows, columns, column, start, stop, elements, np.int64(-1), scratch)
     for row in range(start, stop):
         persons = _persons(words, counts, row)
-        for one in range(sensitive.shape[1]):
-            if _first_of_pair(rows, columns, constraints, np.int64(one), start, stop, row, keys, np.int64(-1)):
-                value = read(words, sensitive[SENSITIVE_BIT, one], sensitive[SENSITIVE_MASK, one], row)
-                tallies[1, sensitive[VALUE, one] + value] += persons
+        for attribute in range(sensitive.shape[1]):
+            if _first_of_pair(words, entity, sensitive, np.int64(attribute), start, stop, row, keys, np.int64(-1)):
+                value = _value(words, sensitive, np.int64(attribute), row)
+                tallies[1, sensitive[VALUE, attribute] + value] += persons
     sum_up(constraints, right, scratch)
     begin = np.int64(0)
     for place in range(elements - 1):
@@ -446,16 +439,17 @@ def sweep(
         for index in range(begin, end):
             moved = start + np.int64(keys[1, index])
             persons = _persons(words, counts, moved)
-            for one in range(sensitive.shape[1]):
-                value = read(words, sensitive[SENSITIVE_BIT, one], sensitive[SENSITIVE_MASK, one], moved)
-                if _first_of_pair(rows, columns, constraints, np.int64(one), start, stop, moved, keys, np.int64(1)):
-                    add(sensitive, numbers, logs, left, np.int64(one), value, persons, tallies, totals, near)
-                if _first_of_pair(rows, columns, constraints, np.int64(one), start, stop, moved, keys, np.int64(-1)):
-                    add(sensitive, numbers, logs, right, np.int64(one), value, -persons, tallies, totals, near)
+            for attribute in range(sensitive.shape[1]):
+                value = _value(words, sensitive, np.int64(attribute), moved)
+                if _first_of_pair(words, entity, sensitive, np.int64(attribute), start, stop, moved, keys, np.int64(1)):
+                    add(sensitive, numbers, logs, left, np.int64(attribute), value, persons, tallies, totals, near)
+                if _first_of_pair(
+                    words, entity, sensitive, np.int64(attribute), start, stop, moved, keys, np.int64(-1)
+                ):
+                    add(sensitive, numbers, logs, right, np.int64(attribute), value, -persons, tallies, totals, near)
         begin = end
-        if lists[LEGAL, place] == 1 and not (
-            allowed(constraints, left, scratch) and allowed(constraints, right, scratch)
-        ):
-            lists[LEGAL, place] = 0
+        if lists[LEGAL, place] == 1:
+            fine = allowed(constraints, left, scratch) and allowed(constraints, right, scratch)
+            lists[LEGAL, place] = np.int64(fine)
     clear(left, scratch)
     clear(right, scratch)

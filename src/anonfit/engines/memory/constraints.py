@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,9 +51,7 @@ class KernelConstraints(NamedTuple):
     runs: NDArray[np.int64]  # (first and last, run of values)
     charges: NDArray[np.float64]  # (run,)
     logs: NDArray[np.float64]  # x ln x of whole numbers
-    taken: NDArray[
-        np.int64
-    ]  # (first and after the last, column) rows that stand for the node's where these are not here
+    taken: NDArray[np.int64]  # (first and after the last, column) rows that stand for a node's rows that are elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +65,16 @@ class Constraint:
 
 def add_constraint_fields(constraints: Sequence[Constraint], packing: Packing) -> tuple[int, ...]:
     """Add the sensitive columns' codes to packed rows; the numbers of their fields."""
-    return tuple(packing.add(one.codes, code_dtype(one.column.size).itemsize) for one in constraints)
-
-
-def _bounds(model: BetaLikeness) -> NDArray[np.float64]:
-    """How far each value's share may grow. (size,)"""
-    caps = -np.log(model.column.shares) if model.enhanced else np.full(model.column.size, np.inf)
-    found: NDArray[np.float64] = np.minimum(model.beta, caps) + TIE
-    return found
-
-
-def _joined(blocks: list[Any], dtype: Any) -> Any:
-    return np.concatenate([np.zeros(0, dtype), *blocks]).astype(dtype)
+    return tuple(
+        packing.add(constraint.codes, code_dtype(constraint.column.size).itemsize) for constraint in constraints
+    )
 
 
 def make_constraints(
     constraints: Sequence[Constraint], packing: Packing, fields: tuple[int, ...], width: int
 ) -> KernelConstraints:
-    """The kernels' form of all models over a table of `width` columns, once the packing is settled."""
-    columns = [one.column for one in constraints]
+    """The kernels' form of some constraints on a table of `width` columns, once the packing is settled."""
+    columns = [constraint.column for constraint in constraints]
     sizes = np.array([column.size for column in columns], np.int64)
     sensitive = np.zeros((5, len(constraints)), np.int64)
     sensitive[SIZE], sensitive[VALUE] = sizes, np.cumsum(sizes) - sizes
@@ -93,7 +82,7 @@ def make_constraints(
         sensitive[BIT, index], sensitive[MASK, index] = packing.bit(field), packing.mask(field)
         sensitive[UNKNOWN, index] = column.has_missing
     numbers = [np.zeros(column.size, np.int64) if column.numbers is None else column.numbers for column in columns]
-    asked = [(index, model) for index, one in enumerate(constraints) for model in one.models]
+    asked = [(index, model) for index, constraint in enumerate(constraints) for model in constraint.models]
     models = np.zeros((5, len(asked)), np.int64)
     limits = np.zeros(len(asked))
     bounds = np.zeros((len(asked), int(sizes.sum())))
@@ -109,14 +98,14 @@ def make_constraints(
             used += len(model.distance.weight)
         if isinstance(model, BetaLikeness):
             first = int(sensitive[VALUE, index])
-            bounds[place, first : first + model.column.size] = _bounds(model)
+            bounds[place, first : first + model.column.size] = model.bounds + TIE
     return KernelConstraints(
         models=models,
         limits=limits,
         sensitive=sensitive,
-        shares=_joined([column.shares for column in columns], np.float64),
+        shares=np.concatenate([column.shares for column in columns]),
         bounds=bounds,
-        numbers=_joined(numbers, np.int64),
+        numbers=np.concatenate(numbers),
         units=np.array(
             [
                 [1.0 if column.scale is None else column.scale.step**2 for column in columns],

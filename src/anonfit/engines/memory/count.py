@@ -71,8 +71,8 @@ def persons_of(lean: Int, sums: Any, first: Int) -> Any:
     if lean == 0:
         return sums[at(first)]
     persons = np.int64(0)
-    for one in range(lean):
-        persons += sums[at(first + one)]
+    for label in range(lean):
+        persons += sums[at(first + label)]
     return persons
 
 
@@ -103,10 +103,10 @@ def _add_row(
                 sums[at(places[index] + slot)] += first
                 sums[at(places[index] + slot + 1)] += second
         else:
-            for one in range(targets[CLASSES, target]):
-                share = mass * read(words, bit + 16 * one, HALF, row)
+            for label in range(targets[CLASSES, target]):
+                share = mass * read(words, bit + 16 * label, HALF, row)
                 for index in range(width):
-                    sums[at(places[index] + slot + one)] += share
+                    sums[at(places[index] + slot + label)] += share
 
 
 @kernel
@@ -153,9 +153,7 @@ def count_rows(
 
 @inner
 def _sort_keys(keys: Any, count: Int, size: Int) -> Any:
-    """Sort keys by their upper half (codes below size), least digit first; returns the row of `keys` that holds
-    them.
-    """
+    """Sort keys by their upper half (codes below size), least digit first; the row of `keys` that holds them."""
     source = np.int64(0)
     place = np.zeros(257, np.int64)
     shift = np.int64(0)
@@ -180,16 +178,16 @@ def _present_dense(
     lean: Int, slots: Int, histogram: Any, first: Int, low: Int, high: Int, codes: Any, own: Any, sums: Any
 ) -> Any:
     """The codes low..high that somebody has."""
-    found = np.int64(0)
+    count = np.int64(0)
     for code in range(low, high + 1):
         place = (first + code) * slots
         persons = persons_of(lean, histogram, place)
         if persons != 0:
-            codes[at(found)], own[at(found)] = code, persons
+            codes[at(count)], own[at(count)] = code, persons
             for slot in range(slots):
-                sums[at(found * slots + slot)] = histogram[at(place + slot)]
-            found += 1
-    return found
+                sums[at(count * slots + slot)] = histogram[at(place + slot)]
+            count += 1
+    return count
 
 
 @inner
@@ -208,11 +206,11 @@ def _present_sorted(
     words, sums, places = rows.words, scratch.sums, scratch.places
     settings, targets, counts = objective.settings, objective.targets, columns.counts
     slots, lean, plain = settings[SLOTS], settings[LEAN], is_plain(settings, targets, counts)
-    found = np.int64(0)
+    used = np.int64(0)
     index = np.int64(0)
     while index < count:
         code = keys[at(index)] >> np.uint64(32)
-        place = found * slots
+        place = used * slots
         places[0] = place
         for slot in range(slots):
             sums[at(place + slot)] = 0
@@ -223,9 +221,9 @@ def _present_sorted(
             else:
                 _add_row(words, settings, targets, counts, start + what, np.int64(1), places, np.int64(1), sums)
             index += 1
-        codes[at(found)], own[at(found)] = np.int64(code), persons_of(lean, sums, place)
-        found += 1
-    return found
+        codes[at(used)], own[at(used)] = np.int64(code), persons_of(lean, sums, place)
+        used += 1
+    return used
 
 
 @inner
@@ -267,10 +265,10 @@ def present(
             else:
                 places[0] = place
                 _add_row(words, settings, targets, counts, row, np.int64(1), places, np.int64(1), dense)
-        found = _present_dense(lean, slots, dense, np.int64(0), low, high, codes, own, sums)
+        used = _present_dense(lean, slots, dense, np.int64(0), low, high, codes, own, sums)
         for place in range(low * slots, (high + 1) * slots):
             dense[at(place)] = 0
-        return found
+        return used
     for row in range(start, stop):
         what = row - start
         if plain:
@@ -370,10 +368,10 @@ def _impurity(targets: Any, unit: float, logs: Any, target: Int, mass: Int, sums
         for place in range(begin, end):
             squares += np.float64(sums[at(place)]) * np.float64(sums[at(place)])
         return max(number - squares / number, 0.0) * unit if count > 0 else 0.0
-    found = x_log_x(logs, count, unit)
+    entropy = x_log_x(logs, count, unit)
     for place in range(begin, end):
-        found -= x_log_x(logs, sums[at(place)], unit)
-    return found
+        entropy -= x_log_x(logs, sums[at(place)], unit)
+    return entropy
 
 
 @inner
@@ -382,12 +380,12 @@ def cost_of(settings: Any, targets: Any, factors: Any, logs: Any, sums: Any, fir
     (NOBODY: nothing is).
     """
     mass = mass_of(settings, sums, first)
-    found = 0.0
+    cost = 0.0
     for target in range(targets.shape[1]):
         if targets[ITSELF, target] != own:
             impurity = _impurity(targets, factors[UNIT, target], logs, np.int64(target), mass, sums, first)
-            found += factors[FACTOR, target] * impurity
-    return found
+            cost += factors[FACTOR, target] * impurity
+    return cost
 
 
 @inner
@@ -395,16 +393,16 @@ def own_cost(settings: Any, targets: Any, factors: Any, logs: Any, sums: Any, ow
     """The cost of a group by what a column itself is as a target."""
     zero = np.int64(0)
     mass = mass_of(settings, sums, zero)
-    found = 0.0
+    cost = 0.0
     for target in range(targets.shape[1]):
         if targets[ITSELF, target] == own:
             impurity = _impurity(targets, factors[UNIT, target], logs, np.int64(target), mass, sums, zero)
-            found += factors[FACTOR, target] * impurity
-    return found
+            cost += factors[FACTOR, target] * impurity
+    return cost
 
 
 @inner
-def is_boundary(settings: Any, targets: Any, sums: Any, one: Int, other: Int, own: Int) -> Any:
+def is_boundary(settings: Any, targets: Any, sums: Any, here: Int, other: Int, own: Int) -> Any:
     """Whether a cut between two groups, whose sums begin at two entries, may be the best one: not if both are pure and
     of one class for every target.
     """
@@ -416,7 +414,7 @@ def is_boundary(settings: Any, targets: Any, sums: Any, one: Int, other: Int, ow
         first = targets[SLOT, target]
         filled = np.int64(0)
         for slot in range(first, first + targets[CLASSES, target]):
-            filled += np.int64(sums[at(one + slot)] != 0 or sums[at(other + slot)] != 0)
+            filled += np.int64(sums[at(here + slot)] != 0 or sums[at(other + slot)] != 0)
         if filled > 1:
             return True
     return False
@@ -429,6 +427,6 @@ def mean_of(settings: Any, targets: Any, target: Int, chosen: Int, sums: Any, fi
     if targets[KIND, target] == NUMBER:
         return np.float64(sums[at(slot)]) / np.float64(mass_of(settings, sums, first))
     count = np.int64(0)
-    for one in range(targets[CLASSES, target]):
-        count += sums[at(slot + one)]
+    for label in range(targets[CLASSES, target]):
+        count += sums[at(slot + label)]
     return np.float64(sums[at(slot + chosen)]) / np.float64(count)

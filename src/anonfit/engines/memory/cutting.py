@@ -50,9 +50,7 @@ HOPED = 0.5
 
 @inner
 def _median_cut(elements: Int, lists: Any) -> Any:
-    """The place after which to cut: the lower median's if that is legal, else the nearest legal one, lower first;
-    or -1.
-    """
+    """The place to cut after: the lower median's if that is legal, else the nearest legal one, lower first; or -1."""
     total = np.int64(0)
     for element in range(elements):
         total += lists[OWN, element]
@@ -195,9 +193,9 @@ def weigh_two_way(
     Before models have their say (STATE below 1) every cut is taken for a candidate: what they leave of a column is
     never cheaper than that, whatever they forbid. STATE is then HOPED where the best cut is none.
     """
-    found, has_targets = scratch.found, objective.targets.shape[1] > 0
-    swept = found[STATE, column] == 1.0
-    found[COST, column], found[CUT, column], found[WAY, column] = np.inf, -1.0, 0.0
+    splits, has_targets = scratch.splits, objective.targets.shape[1] > 0
+    swept = splits[STATE, column] == 1.0
+    splits[COST, column], splits[CUT, column], splits[WAY, column] = np.inf, -1.0, 0.0
     first = next_way(objective, columns, column, np.int64(-1))
     way, by_median = first, not has_targets
     every = constraints is not None and not swept
@@ -208,17 +206,17 @@ def weigh_two_way(
             cut = _median_cut(elements, scratch.lists)
             if cut >= 0:
                 cost = _cost_at(objective, base, cut, column, scratch) / size if has_targets else 0.0
-                found[COST, column], found[CUT, column], found[WAY, column] = cost, cut, first
+                splits[COST, column], splits[CUT, column], splits[WAY, column] = cost, cut, first
             return
         cut, cost, is_candidate = _best_cut(
-            objective, elements, base, column, size, found[COST, column], every, scratch
+            objective, elements, base, column, size, splits[COST, column], every, scratch
         )
         if cut >= 0:
-            found[COST, column], found[CUT, column], found[WAY, column] = cost, cut, way
+            splits[COST, column], splits[CUT, column], splits[WAY, column] = cost, cut, way
             if every:
-                found[STATE, column] = 0.0 if is_candidate else HOPED
+                splits[STATE, column] = 0.0 if is_candidate else HOPED
         way = next_way(objective, columns, column, way)
-        if way < 0 and found[CUT, column] < 0 and not every:
+        if way < 0 and splits[CUT, column] < 0 and not every:
             way, by_median = first, True
 
 
@@ -267,14 +265,14 @@ def weigh_multiway(
     """Find the legal multiway split of a column: missing values alone if they may be, otherwise with the first child
     (CUT 1), as also after the split without them was not allowed (STATE 1). Returns its elements.
     """
-    found, lists = scratch.found, scratch.lists
+    splits, lists = scratch.splits, scratch.lists
     joined = np.int64(0)
-    found[COST, column], found[CUT, column] = np.inf, -1.0
+    splits[COST, column], splits[CUT, column] = np.inf, -1.0
     legal = False
-    if found[STATE, column] == 0.0:
+    if splits[STATE, column] == 0.0:
         persons_within(rows, columns, column, start, stop, elements, lists)
         legal = _all_legal(elements, k, lists)
-    if not legal and gap == 1 and elements > 2 and found[STATE, column] < 2.0:
+    if not legal and gap == 1 and elements > 2 and splits[STATE, column] < 2.0:
         joined = np.int64(1)
         elements = _join_missing(objective.settings[SLOTS], elements, base, lists, scratch.sums)
         persons_within(rows, columns, column, start, stop, elements, lists)
@@ -289,7 +287,7 @@ def weigh_multiway(
                 first = base + element * settings[SLOTS]
                 cost += cost_of(settings, targets, factors, logs, scratch.sums, first, column)
         cost /= size
-    found[COST, column], found[CUT, column], found[STATE, column] = cost, joined, joined
+    splits[COST, column], splits[CUT, column], splits[STATE, column] = cost, joined, joined
     return elements
 
 
@@ -298,9 +296,9 @@ def together_after(
     objective: KernelObjective, mode: Int, column: Int, elements: Int, base: Int, scratch: Scratch
 ) -> Any:
     """The share of all pairs of rows that the best split of the column that was weighed last leaves together."""
-    lists, cut = scratch.lists, np.int64(scratch.found[CUT, column])
+    lists, cut = scratch.lists, np.int64(scratch.splits[CUT, column])
     if mode != MULTIWAY:
-        put_in_order(objective, np.int64(scratch.found[WAY, column]), elements, base, scratch)
+        put_in_order(objective, np.int64(scratch.splits[WAY, column]), elements, base, scratch)
     total, below, squares = 0.0, 0.0, 0.0
     for place in range(elements):
         if mode == MULTIWAY:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from threading import local
 from typing import Any, Self, TypeVar
 
@@ -14,8 +15,7 @@ from numpy.typing import NDArray
 
 from anonfit.criteria.splitting import MEDIAN, SplitObjective, child_key, root_key
 from anonfit.engines.memory import growing
-from anonfit.engines.memory.constraints import Constraint, KernelConstraints, add_constraint_fields, make_constraints
-from anonfit.engines.memory.count import count_rows
+from anonfit.engines.memory.constraints import Constraint, add_constraint_fields, make_constraints
 from anonfit.engines.memory.layout import (
     NARROW,
     Columns,
@@ -29,8 +29,6 @@ from anonfit.engines.memory.layout import (
     shared,
 )
 from anonfit.engines.memory.objective import (
-    SLOTS,
-    KernelObjective,
     ObjectiveFields,
     Whole,
     add_objective_fields,
@@ -38,7 +36,7 @@ from anonfit.engines.memory.objective import (
     whole_of,
 )
 from anonfit.engines.memory.route import count_parts, scatter
-from anonfit.engines.memory.scratch import SIZES, make_scratch
+from anonfit.engines.memory.scratch import SIZES, KernelForms, make_scratch
 from anonfit.engines.memory.selecting import RowSelector, Selector, Split, View
 from anonfit.engines.memory.trees import (
     OpenNode,
@@ -46,6 +44,7 @@ from anonfit.engines.memory.trees import (
     TreeGrower,
     begins_of,
     breadth_first,
+    count_run,
     join_subtrees,
     root_span,
     settle,
@@ -88,11 +87,10 @@ def kernel_forms(
     whole: Whole,
     *,
     narrow_size: int = NARROW,
-) -> tuple[Packing, Columns, KernelObjective, KernelConstraints | None]:
-    """How rows are packed, and what kernels read of the columns, the purpose and the constraints."""
+) -> tuple[Packing, KernelForms]:
+    """How rows are packed, and what kernels read beside them."""
     packing, fields, of_purpose, of_constraints = packing_of(table, purpose, constraints)
-    return (
-        packing,
+    return packing, KernelForms(
         describe(table, packing, fields, tiled=tiled_modes(purpose), narrow_size=narrow_size),
         make_objective(purpose, whole, packing, of_purpose),
         make_constraints(constraints, packing, of_constraints, len(table.columns)) if constraints else None,
@@ -115,18 +113,15 @@ class Grower(TreeGrower):
     def __init__(
         self,
         first: Rows,
-        columns: Columns,
-        objective: KernelObjective,
-        constraints: KernelConstraints | None,
+        forms: KernelForms,
         k: int,
         *,
         selector: RowSelector | None = None,
-        by_chance: bool = False,
         threads: int = 1,
         subtree: int = SUBTREE,
     ) -> None:
-        """A tree over packed rows, as these are described by columns, objective and constraints."""
-        super().__init__(columns, objective, constraints, k, by_chance=by_chance)
+        """A tree over packed rows, which the forms describe."""
+        super().__init__(forms, k)
         self.selector = selector
         self.rows = len(first.words)
         self.make_scratch(self.rows)
@@ -148,24 +143,13 @@ class Grower(TreeGrower):
         subtree: int,
     ) -> Self:
         """A tree over the rows of a table."""
-        whole = whole_of(purpose, table)
-        packing, columns, objective, of_kernels = kernel_forms(table, purpose, constraints, whole)
+        packing, forms = kernel_forms(table, purpose, constraints, whole_of(purpose, table))
         selector = None
         if purpose.selections is not None:
-            chooser = Selector(table.columns, k, purpose.selections, constraints, columns)
+            chooser = Selector(table.columns, k, purpose.selections, constraints, forms.columns)
             selector = RowSelector(chooser, table, purpose, constraints)
         rows = pack(packing, table.rows, entities=table.entities, threads=threads)
-        return cls(
-            rows,
-            columns,
-            objective,
-            of_kernels,
-            k,
-            selector=selector,
-            by_chance=purpose.by_chance,
-            threads=threads,
-            subtree=subtree,
-        )
+        return cls(rows, forms, k, selector=selector, threads=threads, subtree=subtree)
 
     def each(self, task: Callable[..., Result], *arguments: Iterable[Any]) -> list[Result]:
         """The results of a task for each of its arguments, made by all threads."""
@@ -178,23 +162,7 @@ class Grower(TreeGrower):
 
     def count(self, buffer: int, start: int, stop: int) -> NDArray[np.int64]:
         """The histogram of some rows, counted by all threads."""
-        slots = int(self.objective.settings[SLOTS])
-
-        def task(begin: int, end: int) -> NDArray[np.int64]:
-            histogram = np.zeros(self.columns.bins * slots, np.int64)
-            places = np.zeros(max(1, len(self.columns.narrow)), np.int64)
-            count_rows(
-                self.shared_buffers[buffer],
-                self.shared_columns,
-                self.shared_objective,
-                begin,
-                end,
-                1,
-                histogram,
-                places,
-            )
-            return histogram
-
+        task = partial(count_run, self.shared_buffers[buffer], self.forms, self.shared_forms)
         total: NDArray[np.int64] = np.sum(self.each(task, *self.bounds(start, stop)), axis=0)
         return total
 
@@ -265,7 +233,7 @@ class Grower(TreeGrower):
     def subtree(self, node: WaitingNode) -> Subtree:
         """The nodes below a small node and the members of their sets, found by one thread."""
         if not hasattr(self.own, "scratch"):
-            self.own.scratch = shared(make_scratch(self.columns, self.objective, self.constraints, self.largest))
+            self.own.scratch = shared(make_scratch(self.forms, self.largest))
         grown: Subtree = growing.grow_subtree(
             *self.shared_buffers,
             self.shared_columns,

@@ -32,7 +32,7 @@ from anonfit.engines.memory.splitting import BY_CHANCE, choose_split
 from anonfit.runtime.compiling import inner, kernel
 from anonfit.tables.schema import SplitMode
 
-GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # as in criteria.chance
+GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # as in criteria.splitting
 
 
 @inner
@@ -50,11 +50,11 @@ def part_key(key: Int, part: Int) -> Any:
 
 
 @inner
-def draw(key: Int, found: Any) -> None:
-    """Fill the row CHANCE of what is found of each column with the numbers of the node of a key."""
-    for column in range(found.shape[1]):
+def draw(key: Int, splits: Any) -> None:
+    """Fill the row CHANCE of the columns' splits with the numbers of the node of a key."""
+    for column in range(splits.shape[1]):
         word = _mixed(np.uint64(key) ^ (np.uint64(column + 1) << np.uint64(32)))
-        found[CHANCE, column] = -math.log((np.float64(word >> np.uint64(11)) + 0.5) * 2.0**-53)
+        splits[CHANCE, column] = -math.log((np.float64(word >> np.uint64(11)) + 0.5) * 2.0**-53)
 
 
 @inner
@@ -329,14 +329,8 @@ def grow_subtree(
     waiting = np.empty((64, WAITING), np.int64)
     spans = np.empty((64, SPAN * width), np.int64)
     tiles = np.empty((64, columns.tile), np.uint8)
-    waiting[0, NODE], waiting[0, ROW], waiting[0, STOP], waiting[0, SIDE], waiting[0, HISTOGRAM] = (
-        0,
-        start,
-        stop,
-        side,
-        0,
-    )
-    waiting[0, KEY] = key
+    waiting[0, NODE], waiting[0, ROW], waiting[0, STOP] = 0, start, stop
+    waiting[0, SIDE], waiting[0, HISTOGRAM], waiting[0, KEY] = side, 0, key
     by_chance = objective.settings[RULE] == BY_CHANCE
     for index in range(SPAN * width):
         spans[0, index] = span[index // width, index % width]
@@ -347,13 +341,8 @@ def grow_subtree(
     count, highest = np.int64(1), np.int64(0)
     while count > 0:
         count -= 1
-        node, start, stop, side = (
-            waiting[count, NODE],
-            waiting[count, ROW],
-            waiting[count, STOP],
-            waiting[count, SIDE],
-        )
-        slot, key = waiting[count, HISTOGRAM], waiting[count, KEY]
+        node, start, stop = waiting[count, NODE], waiting[count, ROW], waiting[count, STOP]
+        side, slot, key = waiting[count, SIDE], waiting[count, HISTOGRAM], waiting[count, KEY]
         for index in range(SPAN * width):
             here[index // width, index % width] = spans[count, index]
         for index in range(columns.tile):
@@ -367,7 +356,7 @@ def grow_subtree(
         column, parts, before, by_set = np.int64(-1), np.int64(0), np.int64(-1), np.int64(0)
         if slot >= 0:
             if by_chance:
-                draw(key, scratch.found)
+                draw(key, scratch.splits)
             column, parts, before, by_set = choose_split(
                 rows, columns, objective, k, constraints, start, stop, slots[slot], here, held, scratch
             )
@@ -378,11 +367,8 @@ def grow_subtree(
             nodes, used, node, columns, column, parts, before, by_set, members, filled, here, held, scratch
         )
         largest = divide(rows, other, columns, column, parts, by_set, start, stop, scratch, edges)
-        waiting, spans, tiles = (
-            _room(waiting, count + parts),
-            _room(spans, count + parts),
-            _room(tiles, count + parts),
-        )
+        waiting, spans = _room(waiting, count + parts), _room(spans, count + parts)
+        tiles = _room(tiles, count + parts)
         crowded = slot + parts >= kept_histograms
         large = persons_between(other, columns, edges[0, largest], edges[1, largest]) >= 2 * k
         highest = slot

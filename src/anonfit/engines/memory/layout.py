@@ -157,8 +157,8 @@ class Rows(NamedTuple):
 
     def field(self, bit: Int, mask: Int = QUARTER) -> NDArray[np.uint32]:
         """A field of every row: what begins at a bit."""
-        found = self.words[:, bit >> 6] >> np.uint64(bit & 63)
-        return (found & np.uint64(mask)).astype(np.uint32)
+        shifted = self.words[:, bit >> 6] >> np.uint64(bit & 63)
+        return (shifted & np.uint64(mask)).astype(np.uint32)
 
 
 class Columns(NamedTuple):
@@ -228,9 +228,7 @@ def _normalizer(column: CodedColumn) -> float:
 
 
 def _taxonomy_facts(taxonomy: Taxonomy, shift: int, before: int) -> NDArray[np.int64]:
-    """The kernels' form of a taxonomy whose first leaf has code `shift`, with `before` nodes standing in front of
-    it.
-    """
+    """A taxonomy as kernels read it: its first leaf has code `shift`, and `before` nodes stand in front of it."""
     first = np.asarray(taxonomy.first_leaf, dtype=np.int64)
     after = np.arange(1, len(first) + 1, dtype=np.int64)
     for node in range(len(first) - 1, 0, -1):
@@ -284,10 +282,13 @@ def describe(
     facts[BIN, narrow] = np.cumsum(facts[SIZE, narrow]) - facts[SIZE, narrow]
     held = np.isin(facts[MODE], [int(mode) for mode in tiled])
     facts[TILE, held] = np.cumsum(facts[SIZE, held]) - facts[SIZE, held]
+    positions = (
+        column.positions if column.mode == SplitMode.ORDERED else np.zeros(column.size) for column in table.columns
+    )
     return Columns(
         facts=facts,
         scale=np.array([_normalizer(column) for column in table.columns], dtype=np.float64),
-        positions=np.concatenate([np.zeros(0), *(_positions(column) for column in table.columns)]),
+        positions=np.concatenate([np.zeros(0), *positions]),
         taxonomy=_taxonomies(table.columns, facts),
         narrow=facts[BIN, narrow],
         byte=int(facts[BIT, narrow].min() // 8 if narrow.any() else 0),
@@ -310,12 +311,6 @@ def _taxonomies(columns: Sequence[CodedColumn], facts: NDArray[np.int64]) -> NDA
             trees.append(_taxonomy_facts(column.taxonomy, int(column.has_missing), nodes))
             nodes += trees[-1].shape[1]
     return np.concatenate(trees, axis=1)
-
-
-def _positions(column: CodedColumn) -> NDArray[np.float64]:
-    if column.mode == SplitMode.ORDERED:
-        return column.positions
-    return np.zeros(column.size, dtype=np.float64)
 
 
 def pack(packing: Packing, rows: int, *, entities: NDArray[np.uint32] | None = None, threads: int = 1) -> Rows:

@@ -74,7 +74,7 @@ def _target_fields(target: Target, packing: Packing) -> int:
     if isinstance(target, NumberTarget):
         return packing.add(target.multiples.astype(np.int32).view(np.uint32), 4)
     assert isinstance(target, ShareTarget)
-    fields = [packing.add(target.shares[:, one], 2) for one in range(target.shares.shape[1])]
+    fields = [packing.add(target.shares[:, label], 2) for label in range(target.shares.shape[1])]
     return fields[0]
 
 
@@ -102,7 +102,7 @@ def _whole(target: Target, masses: NDArray[np.int64]) -> Sums:
 
 
 class Whole(NamedTuple):
-    """What a purpose is told of the whole table: its columns and rows, their mass, and the sums of each target."""
+    """What a purpose must know of the whole table: its columns and rows, their mass, and the sums of each target."""
 
     columns: int
     rows: int
@@ -111,7 +111,7 @@ class Whole(NamedTuple):
 
 
 def whole_of(purpose: SplitObjective, table: CodedTable) -> Whole:
-    """What a purpose is told of a table."""
+    """What a purpose must know of a table."""
     masses = _masses(purpose, table) if purpose.targets else np.zeros(0, np.int64)
     sums = tuple(_whole(target, masses) for target in purpose.targets)
     return Whole(len(table.columns), table.rows, int(masses.sum()), sums)
@@ -138,13 +138,13 @@ def make_objective(purpose: SplitObjective, whole: Whole, packing: Packing, fiel
     for column in range(len(weights)):
         if not purpose.may_split(column):
             weights[column] = -1.0
-    found = purpose.factors(whole.sums, whole.mass) if targets else ()
+    factors = purpose.factors(whole.sums, whole.mass) if targets else ()
     rule = purpose.rule if purpose.weights else WeightRule.NONE
     mass_field = packing.bit(fields.mass)
     return KernelObjective(
         settings=np.array([slots, facts[CLASSES, 0] if lean else 0, purpose.all_cuts, rule, mass_field], np.int64),
         targets=facts,
-        factors=np.stack([np.array(found, dtype=np.float64), units]),
+        factors=np.stack([np.array(factors, dtype=np.float64), units]),
         weights=weights,
         numbers=np.array(
             [purpose.alpha, purpose.min_gain, largest, purpose.unit, purpose.beta, purpose.gamma], np.float64

@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.memory import refining_kernels as grouped
 from anonfit.engines.memory import refining_kernels as kernels
 from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.refining_kernels import Division, Grouping, Refinement, Table
@@ -57,7 +56,7 @@ class Groups:
         self.codes = [np.ascontiguousarray(codes[order]) for codes in table.codes]
         self.entities = np.zeros(0, np.uint32) if table.entities is None else table.entities[order]
         self.persons = np.zeros(0, np.uint32) if table.counts is None else table.counts
-        self.constraints = [(one, np.ascontiguousarray(one.codes[order])) for one in constraints]
+        self.constraints = [(constraint, np.ascontiguousarray(constraint.codes[order])) for constraint in constraints]
         self.silent = silent
         self.names = [column.name for column in table.columns]
         self.sizes = [column.size for column in table.columns]
@@ -79,19 +78,16 @@ class Groups:
 
     def each(self, task: Callable[..., None], arguments: Iterable[tuple[Any, ...]]) -> None:
         """Do a task for each of its arguments, with all threads."""
-        given = list(arguments)
-        if self.pool and len(given) > 1:
-            list(self.pool.map(lambda one: task(*one), given))
-            return
-        for one in given:
-            task(*one)
+        calls = list(arguments)
+        run = self.pool.map if self.pool and len(calls) > 1 else map
+        list(run(lambda call: task(*call), calls))
 
     # --- what there is ----------------------------------------------------------------------------------------------
 
     def anonymity(self, requirement: int) -> int:
         """The persons of the smallest group of a requirement."""
-        found = self.groupings[requirement]
-        return int(found.persons[: found.used].min())
+        grouping = self.groupings[requirement]
+        return int(grouping.persons[: grouping.used].min())
 
     def number(self, requirement: int) -> int:
         """The number of groups of a requirement."""
@@ -103,14 +99,14 @@ class Groups:
         The slots (code,) are borrowed; who owns them may set some to -1, for parts that are never refined.
         """
         self.watched[column] = _Watched(slots, width, by_value)
-        holders = [one for number, one in enumerate(self.groupings) if number not in self.silent]
-        self.each(self._recount, [(one, column) for one in holders if column in one.columns])
+        holders = [grouping for number, grouping in enumerate(self.groupings) if number not in self.silent]
+        self.each(self._recount, [(grouping, column) for grouping in holders if column in grouping.columns])
 
     def forget(self, column: int) -> None:
         """Foresee nothing more for a column."""
         self.watched.pop(column, None)
-        for one in self.groupings:
-            one.tables.pop(column, None)
+        for grouping in self.groupings:
+            grouping.tables.pop(column, None)
 
     def least(self, requirement: int, column: int, candidates: int) -> Table:
         """The fewest persons that each refinement of a column would leave in a group that it divides.
@@ -118,41 +114,43 @@ class Groups:
         (part,) or, where values are disclosed, (slot,); NOBODY where it divides no group.
         """
         grouping, by_value = self.groupings[requirement], self.watched[column].by_value
-        found = np.full(candidates, NOBODY, np.int64)
+        least = np.full(candidates, NOBODY, np.int64)
         parts = np.ascontiguousarray(grouping.parts_of(column))
         for first, table, alone in self._tables(grouping, column):
             if by_value:
-                some = found[first : first + table.shape[1]]
+                some = least[first : first + table.shape[1]]
                 kernels.least_by_slot(table, alone, grouping.persons, parts, grouping.used, some)
             else:
-                kernels.least_by_part(table, parts, grouping.used, found)
-        return found
+                kernels.least_by_part(table, parts, grouping.used, least)
+        return least
 
     # --- refining ---------------------------------------------------------------------------------------------------
 
     def divide(self, refinement: Refinement) -> dict[int, Division]:
         """What a refinement would make of the groups of each requirement that has its column, by number."""
         return {
-            number: one.divided(refinement, self._persons_of_children(one, refinement))
-            for number, one in enumerate(self.groupings)
-            if refinement.column in one.columns
+            number: grouping.divided(refinement, self._persons_of_children(grouping, refinement))
+            for number, grouping in enumerate(self.groupings)
+            if refinement.column in grouping.columns
         }
 
     def allowed(self, refinement: Refinement, divisions: dict[int, Division]) -> bool:
         """Whether the models of sensitive columns allow all groups that a refinement would make."""
         return all(
-            self._values_allowed(self.groupings[number], refinement.column, refinement.children, division.changed, one)
+            self._values_allowed(
+                self.groupings[number], refinement.column, refinement.children, division.changed, constraint
+            )
             for number, division in divisions.items()
-            for one in self.constraints
+            for constraint in self.constraints
         )
 
     def all_allowed(self) -> bool:
         """Whether the models of sensitive columns allow all groups that there are."""
         return all(
-            self._values_allowed(grouping, column, same, np.ones((grouping.used, 1), np.bool_), one)
+            self._values_allowed(grouping, column, same, np.ones((grouping.used, 1), np.bool_), constraint)
             for grouping in self.groupings
             for column, same in [(grouping.columns[0], np.zeros(self.sizes[grouping.columns[0]], np.int32))]
-            for one in self.constraints
+            for constraint in self.constraints
         )
 
     def refine(self, refinement: Refinement, divisions: dict[int, Division]) -> None:
@@ -201,7 +199,7 @@ class Groups:
         """Count the tables of a column anew, unless they are too large to keep."""
         watched = self.watched[column]
         grouping.tables.pop(column, None)
-        if len(grouping.persons) * watched.width <= grouped.CELLS:
+        if len(grouping.persons) * watched.width <= kernels.CELLS:
             tables = self._new_tables(len(grouping.persons), watched.width)
             self._count(grouping, column, watched.slots, tables)
             grouping.tables[column] = tables
@@ -212,7 +210,7 @@ class Groups:
             yield 0, *grouping.tables[column]
             return
         watched = self.watched[column]
-        step = max(grouped.CELLS // grouping.used, 1)
+        step = max(kernels.CELLS // grouping.used, 1)
         for first in range(0, watched.width, step):
             number = min(step, watched.width - first)
             slots = np.where(watched.slots < first + number, watched.slots - first, -1)
@@ -227,7 +225,7 @@ class Groups:
             tables = self._new_tables(grouping.used, len(refinement.numbers))
             self._count(grouping, refinement.column, refinement.children, tables)
             return tables[0]
-        table, alone = (one[: grouping.used] for one in kept)
+        table, alone = (whole[: grouping.used] for whole in kept)
         if refinement.disclosed < 0:
             return table[:, : len(refinement.numbers)]
         slot = refinement.disclosed
@@ -241,15 +239,13 @@ class Groups:
         asked: NDArray[np.bool_],
         constraints: tuple[Constraint, NDArray[Any]],
     ) -> bool:
-        """Whether the models of one sensitive column allow some groups: `asked` (group, child), of the children
-        (code,) of a column.
-        """
-        one, values = constraints
+        """Whether the models of a sensitive column allow the groups `asked` (group, child) of children (code,)."""
+        constraint, values = constraints
         number = int(np.count_nonzero(asked))
         places = np.full(asked.shape, -1, np.int64)
         places[asked] = np.arange(number)
-        size = one.column.size
-        step = max(grouped.CELLS // size, 1)
+        size = constraint.column.size
+        step = max(kernels.CELLS // size, 1)
         for first in range(0, number, step):
             counts = np.zeros((min(step, number - first), size), np.int64)
             kernels.count_values(
@@ -263,7 +259,7 @@ class Groups:
                 first,
                 counts,
             )
-            if not all(bool(model.allows(counts).all()) for model in one.models):
+            if not all(bool(model.allows(counts).all()) for model in constraint.models):
                 return False
         return True
 
@@ -307,7 +303,7 @@ class Groups:
         """Let the rows that moved change a table."""
         slots, table = self.watched[column].slots, grouping.tables[column][0]
         for start, stop in runs:
-            rows, old, new = (one[start:stop] for one in self.moved)
+            rows, old, new = (moved[start:stop] for moved in self.moved)
             kernels.shift(self.codes[column], slots, self.persons, rows, old, new, table)
 
 
@@ -351,9 +347,9 @@ def count_by_class(
     given = np.zeros(0, np.int64) if masses is None else masses.astype(np.int64)
     numbers = classes.astype(np.int64)
     width = int(numbers.max(initial=0)) + 1
-    found = []
+    by_class = []
     for column, codes in zip(table.columns, table.codes, strict=True):
         counts = np.zeros((column.size, width), np.int64)
         kernels.count_classes(codes, numbers, given, counts)
-        found.append((counts, np.bincount(codes, minlength=column.size) > 0))
-    return found
+        by_class.append((counts, np.bincount(codes, minlength=column.size) > 0))
+    return by_class

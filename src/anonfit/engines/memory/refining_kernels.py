@@ -71,9 +71,9 @@ class Grouping:
     def of_all(cls, columns: tuple[int, ...], rows: int, persons: int) -> Grouping:
         """All rows in one group."""
         room = 16
-        found = np.zeros(room, np.int64)
-        found[0] = persons
-        return cls(columns, np.zeros(rows, np.int32), found, np.zeros((room, len(columns)), np.int32))
+        of_group = np.zeros(room, np.int64)
+        of_group[0] = persons
+        return cls(columns, np.zeros(rows, np.int32), of_group, np.zeros((room, len(columns)), np.int32))
 
     def parts_of(self, column: int) -> NDArray[np.int32]:
         """The part of a column that each group has. (group,)"""
@@ -240,9 +240,9 @@ def least_by_part(table: Any, parts: Any, used: Int, least: Any) -> None:
     for group in range(used):
         part = at(parts[at(group)])
         for slot in range(table.shape[1]):
-            found = table[at(group), at(slot)]
-            if 0 < found < least[part]:
-                least[part] = found
+            persons = table[at(group), at(slot)]
+            if 0 < persons < least[part]:
+                least[part] = persons
 
 
 @kernel
@@ -252,13 +252,13 @@ def least_by_slot(table: Any, alone: Any, persons: Any, parts: Any, used: Int, l
         if parts[at(group)] != 0:
             continue
         for slot in range(table.shape[1]):
-            found = table[at(group), at(slot)]
-            if found > 0:
+            fewest = table[at(group), at(slot)]
+            if fewest > 0:
                 rest = persons[at(group)] - alone[at(group), at(slot)]
-                if 0 < rest < found:
-                    found = rest
-                if found < least[at(slot)]:
-                    least[at(slot)] = found
+                if 0 < rest < fewest:
+                    fewest = rest
+                if fewest < least[at(slot)]:
+                    least[at(slot)] = fewest
 
 
 @kernel

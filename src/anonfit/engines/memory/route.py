@@ -129,9 +129,7 @@ def divide(
     scratch: Scratch,
     edges: Any,
 ) -> Any:
-    """Move a node's rows to their parts; fills `edges` (part, first row and row after the last) and returns the
-    largest part.
-    """
+    """Move a node's rows to their parts; fills `edges` (first row and row after the last, part); the largest part."""
     lists = scratch.lists
     if columns.counts >= 0:
         count_parts(source, columns, column, parts, by_set, start, stop, scratch, lists[SIZES])
@@ -176,7 +174,7 @@ def make_routes(tree: Tree, cells: list[NDArray[np.int32]], sizes: list[int]) ->
 
 
 @kernel
-def _route(rows: Rows, columns: Columns, routes: Routes, start: int, stop: int, found: Any) -> None:
+def _route(rows: Rows, columns: Columns, routes: Routes, start: int, stop: int, ends: Any) -> None:
     """Write the node that each of the rows start..stop ends in."""
     words, nodes, members, cells, facts = rows.words, routes.nodes, routes.members, routes.cells, columns.facts
     for row in range(start, stop):
@@ -199,22 +197,22 @@ def _route(rows: Rows, columns: Columns, routes: Routes, start: int, stop: int, 
                 else:
                     high = middle - 1
             node = low
-        found[row] = node
+        ends[row] = node
 
 
 def route_packed(rows: Rows, columns: Columns, routes: Routes, *, threads: int | None = None) -> NDArray[np.int32]:
     """The node of each packed row, in their order."""
     count = len(rows.words)
-    found = np.empty(count, np.int32)
+    ends = np.empty(count, np.int32)
     workers = thread_count(threads)
     given = shared(rows), shared(columns), shared(routes)
     if workers == 1 or count < 1 << 16:
-        _route(*given, 0, count, found)
-        return found
+        _route(*given, 0, count, ends)
+        return ends
     edges = np.linspace(0, count, 4 * workers + 1).astype(int).tolist()
     with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(lambda start, stop: _route(*given, start, stop, found), edges[:-1], edges[1:]))
-    return found
+        list(pool.map(lambda start, stop: _route(*given, start, stop, ends), edges[:-1], edges[1:]))
+    return ends
 
 
 def route_regions(

@@ -9,8 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.memory.constraints import KernelConstraints
-from anonfit.engines.memory.layout import BIN, SIZE, SPAN, Columns
+from anonfit.engines.memory.layout import BIN, SIZE, SPAN, Columns, shared
 from anonfit.engines.memory.objective import SLOTS, KernelObjective
+
+
+class KernelForms(NamedTuple):
+    """What kernels read beside rows: the columns, the objective, and the constraints if there are any."""
+
+    columns: Columns
+    objective: KernelObjective
+    constraints: KernelConstraints | None
+
+    def shared(self) -> KernelForms:
+        """The structures that kernels are given in place of these tuples."""
+        constraints = None if self.constraints is None else shared(self.constraints)
+        return KernelForms(shared(self.columns), shared(self.objective), constraints)
+
 
 # Rows of Scratch.lists.
 CODES = 0  # codes present in the node, ascending
@@ -28,7 +42,7 @@ LEGAL = 11  # 1 where a cut after the element in this place is legal
 SPARE = 12
 LISTS = 13
 
-# Rows of Scratch.found.
+# Rows of Scratch.splits.
 SPREAD = 0  # normalized range in the node, -1 where the column cannot be split
 COST = 1  # cost of the column's best split, infinite where it has none
 CUT = 2  # the place after which it is cut (multiway: 0, or 1 where missing is joined with the first child)
@@ -36,7 +50,7 @@ WAY = 3  # the target whose order of elements it is cut in
 STATE = 4  # whether every cut was held against the privacy models
 CHANCE = 5  # the number that chance gives the column at the node, where a rule draws
 TOGETHER = 6  # the share of all pairs of rows that the column's split leaves together, where a rule asks for it
-FOUND = 7
+FACTS = 7
 
 
 HISTOGRAMS = 64
@@ -52,7 +66,7 @@ class Scratch(NamedTuple):
     sums: NDArray[np.int64]  # the sums of each code, then those of each element
     dense: NDArray[np.int64]  # the sums of each code of the widest column; all zero between uses
     keys: NDArray[np.uint64]  # (2, row) keys and their sorted copy
-    found: NDArray[np.float64]  # (fact, column) what was found of each column
+    splits: NDArray[np.float64]  # (fact, column) what is known of the best split of each column
     below: NDArray[np.int64]  # the sums of each side of a cut
     above: NDArray[np.int64]
     whole: NDArray[np.int64]  # the sums of the node
@@ -67,10 +81,9 @@ class Scratch(NamedTuple):
     logs: NDArray[np.float64]  # (side, sensitive column) sum of x ln x of the tallies, nearly
 
 
-def make_scratch(
-    columns: Columns, objective: KernelObjective, constraints: KernelConstraints | None, rows: int
-) -> Scratch:
+def make_scratch(forms: KernelForms, rows: int) -> Scratch:
     """Working memory for nodes of at most `rows` rows."""
+    columns, objective, constraints = forms
     size = columns.facts[SIZE]
     wide = size[columns.facts[BIN] < 0]
     entries = int(size.max(initial=1)) + 2
@@ -83,7 +96,7 @@ def make_scratch(
         sums=np.empty(2 * entries * width, np.int64),
         dense=np.zeros(int(wide.max(initial=1)) * width, np.int64),
         keys=np.empty((2, keys), np.uint64),
-        found=np.empty((FOUND, size.shape[0]), np.float64),
+        splits=np.empty((FACTS, size.shape[0]), np.float64),
         below=np.zeros(width, np.int64),
         above=np.zeros(width, np.int64),
         whole=np.zeros(width, np.int64),

@@ -47,21 +47,24 @@ class Tally:
 class Placed:
     """Entries and the place of each among the pieces that a split may part."""
 
-    told: Tally
+    tally: Tally
     places: NDArray[np.int64]  # (entry,)
     sensitive: tuple[NDArray[np.int64], ...]  # for each sensitive column (entry,)
 
     @classmethod
-    def of(cls, told: Tally, place_of_code: NDArray[np.int64]) -> Placed:
+    def of(cls, tally: Tally, place_of_code: NDArray[np.int64]) -> Placed:
         """The places of entries, given those of codes."""
-        places = place_of_code[told.codes]
-        sensitive = (places if one.codes is told.codes else place_of_code[one.codes] for one in told.sensitive)
-        return cls(told, places, tuple(sensitive))
+        places = place_of_code[tally.codes]
+        sensitive = (
+            places if of_column.codes is tally.codes else place_of_code[of_column.codes]
+            for of_column in tally.sensitive
+        )
+        return cls(tally, places, tuple(sensitive))
 
     def first_joined(self) -> Placed:
         """The same with the first two pieces as one."""
         return Placed(
-            self.told,
+            self.tally,
             np.maximum(self.places - 1, 0),
             tuple(np.maximum(places - 1, 0) for places in self.sensitive),
         )
@@ -89,12 +92,12 @@ class _Sorted:
 
 def _sorted(placed: Placed, count: int, constraints: Sequence[Constraint]) -> Iterator[_Sorted]:
     """The entries of each sensitive column."""
-    entities = placed.told.entities
-    for one, told, places in zip(constraints, placed.told.sensitive, placed.sensitive, strict=True):
+    entities = placed.tally.entities
+    for constraint, tally, places in zip(constraints, placed.tally.sensitive, placed.sensitive, strict=True):
         order = np.argsort(places, kind="stable")
         edges = np.searchsorted(places[order], np.arange(count + 1))
         owners = None if entities is None else entities[order]
-        yield _Sorted(told.values[order], told.persons[order], owners, edges, one.column.size)
+        yield _Sorted(tally.values[order], tally.persons[order], owners, edges, constraint.column.size)
 
 
 def parts_legal(placed: Placed, count: int, k: int, constraints: Sequence[Constraint]) -> bool:
@@ -104,23 +107,23 @@ def parts_legal(placed: Placed, count: int, k: int, constraints: Sequence[Constr
         return False
     return all(
         bool(model.allows(held.counts(place, place + 1)))
-        for one, held in zip(constraints, _sorted(placed, count, constraints), strict=True)
+        for constraint, held in zip(constraints, _sorted(placed, count, constraints), strict=True)
         for place in present.tolist()
-        for model in one.models
+        for model in constraint.models
     )
 
 
 def _persons(placed: Placed, count: int) -> NDArray[np.int64]:
     """The persons of each place."""
-    entities, places = placed.told.entities, placed.places
+    entities, places = placed.tally.entities, placed.places
     if entities is None:
-        return np.bincount(places, placed.told.persons, count).astype(np.int64)
+        return np.bincount(places, placed.tally.persons, count).astype(np.int64)
     return np.bincount(np.unique(entities * count + places) % count, minlength=count)
 
 
 def cuts_legal(placed: Placed, count: int, k: int, constraints: Sequence[Constraint]) -> NDArray[np.bool_]:
     """Whether a cut after each place but the last leaves two groups that may exist."""
-    entities = placed.told.entities
+    entities = placed.tally.entities
     if entities is None:
         persons = _persons(placed, count)
         low = np.cumsum(persons)[:-1]
@@ -128,9 +131,9 @@ def cuts_legal(placed: Placed, count: int, k: int, constraints: Sequence[Constra
     else:
         low, high = _beside(entities, placed.places, count)
     legal: NDArray[np.bool_] = (low >= k) & (high >= k)
-    for one, held in zip(constraints, _sorted(placed, count, constraints), strict=True) if legal.any() else ():
+    for constraint, held in zip(constraints, _sorted(placed, count, constraints), strict=True) if legal.any() else ():
         for place, groups in _both_sides(held, np.flatnonzero(legal).tolist(), count):
-            legal[place] = all(bool(model.allows(group)) for group in groups for model in one.models)
+            legal[place] = all(bool(model.allows(group)) for group in groups for model in constraint.models)
     return legal
 
 
@@ -182,7 +185,7 @@ class View(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _BestSplit:
     """A column's best split: what it leaves of imprecision, the codes of its parts and the persons of each, and the
     code above which an ordered cut lies (-1: none).
     """
@@ -219,45 +222,45 @@ class Selector:
 
     def spreads(self, node: View) -> dict[int, float]:
         """The columns of a node that can be split, and the normalized range of each."""
-        found = {}
+        spreads = {}
         for column in range(len(self.coded)) if len(self.selection) else ():
             where = (column, node.start, node.stop, node.histogram, node.span)
             tighten(node.rows, node.columns, node.objective, *where)
             spread = spread_of(node.rows, node.columns, node.objective, *where, node.tile, node.scratch)
             if spread >= 0:
-                found[column] = spread
-        return found
+                spreads[column] = spread
+        return spreads
 
     def choose(
-        self, node: View, spreads: dict[int, float], tally: Callable[[int], Tally], scratch: Scratch
+        self, node: View, spreads: dict[int, float], tally_of: Callable[[int], Tally], scratch: Scratch
     ) -> Split | None:
         """The split that leaves the least imprecision, written to scratch; None if none makes it smaller.
 
         Args:
             node: The node.
             spreads: Its columns that can be split, and their spreads.
-            tally: What the node's rows have of a column.
+            tally_of: What the node's rows have of a column.
             scratch: Where the split is written.
         """
         overlaps: NDArray[np.bool_] = np.stack(
             [self._reach(node, column).any(axis=1) for column in range(len(self.coded))]
         )
-        best: _Found | None = None
+        best: _BestSplit | None = None
         now = mass = 0.0
         for column, spread in spreads.items():
-            told = tally(column)
+            tally = tally_of(column)
             if not mass:
-                mass = float(told.masses.sum())
-                by_signature = np.bincount(told.signatures, told.masses, len(self.applies))
-                now = float(by_signature @ self._weight(_all(overlaps)[:, None])[:, 0]) / mass
-            others = _all(np.delete(overlaps, column, axis=0))
-            found = self._best_of_column(node, column, spread, others=others, told=told, mass=mass)
-            if found is not None and (
+                mass = float(tally.masses.sum())
+                by_signature = np.bincount(tally.signatures, tally.masses, len(self.applies))
+                now = float(by_signature @ self._weight(np.logical_and.reduce(overlaps)[:, None])[:, 0]) / mass
+            others = np.logical_and.reduce(np.delete(overlaps, column, axis=0))
+            candidate = self._best_of_column(node, column, spread, others=others, tally=tally, mass=mass)
+            if candidate is not None and (
                 best is None
-                or found.left < best.left - TIE
-                or (found.left <= best.left + TIE and found.spread > best.spread + TIE)
+                or candidate.left < best.left - TIE
+                or (candidate.left <= best.left + TIE and candidate.spread > best.spread + TIE)
             ):
-                best = found
+                best = candidate
         if best is None or not now - best.left > TIE:
             return None
         return self._write(best, scratch)
@@ -276,33 +279,32 @@ class Selector:
         """The codes of the tile that each rectangle reaches. (rectangle, code)"""
         first = int(self.columns.facts[PLACE, column])
         size = self.coded[column].size
-        reach: NDArray[np.bool_] = self.rectangles[:, first : first + size] & self._tile(node, column)
-        return reach
+        return self.rectangles[:, first : first + size] & self._tile(node, column)
 
     def _weight(self, reached: NDArray[np.bool_]) -> NDArray[np.float64]:
         """The weight of the selections that reach each of several regions, for rows of each signature.
 
         reached: (rectangle, region); the result: (signature, region).
         """
-        found = np.empty((len(self.applies), reached.shape[1]))
+        weights = np.empty((len(self.applies), reached.shape[1]))
         for signature, applies in enumerate(self.applies):
             some = np.logical_or.reduceat(reached & applies[:, None], self.firsts, axis=0)
-            found[signature] = self.weights @ some
-        return found
+            weights[signature] = self.weights @ some
+        return weights
 
     def _best_of_column(
-        self, node: View, column: int, spread: float, *, others: NDArray[np.bool_], told: Tally, mass: float
-    ) -> _Found | None:
+        self, node: View, column: int, spread: float, *, others: NDArray[np.bool_], tally: Tally, mass: float
+    ) -> _BestSplit | None:
         elements = self._elements(node, column)
         place_of_code = np.full(self.coded[column].size, -1, np.int64)
         for place, codes in enumerate(elements):
             place_of_code[codes] = place
-        placed = Placed.of(told, place_of_code)
+        placed = Placed.of(tally, place_of_code)
         reach = self._reach(node, column) & others[:, None]
         reached = np.stack([reach[:, codes].any(axis=1) for codes in elements], axis=1)
         signatures = len(self.applies)
         masses = np.bincount(
-            told.signatures * len(elements) + placed.places, told.masses, signatures * len(elements)
+            tally.signatures * len(elements) + placed.places, tally.masses, signatures * len(elements)
         ).reshape(signatures, len(elements))
         mode = self.coded[column].mode
         if mode == SplitMode.MULTIWAY:
@@ -323,13 +325,13 @@ class Selector:
             return None
         parts = [np.sort(np.concatenate(elements[: cut + 1])), np.sort(np.concatenate(elements[cut + 1 :]))]
         side = placed.places > cut
-        sizes = np.bincount(side, told.persons, 2)
+        sizes = np.bincount(side, tally.persons, 2)
         if mode != SplitMode.ORDERED:
-            return _Found(column, least, spread, parts, sizes, by_set=True)
+            return _BestSplit(column, least, spread, parts, sizes, by_set=True)
         start = int(parts[1][0])
         at_boundary = bool(self.boundaries[int(self.columns.facts[PLACE, column]) + start])
-        before = start if at_boundary else int(told.codes[~side].max())
-        return _Found(column, least, spread, parts, sizes, before)
+        before = start if at_boundary else int(tally.codes[~side].max())
+        return _BestSplit(column, least, spread, parts, sizes, before)
 
     def _elements(self, node: View, column: int) -> list[NDArray[np.int64]]:
         """The pieces that a cut may part, in the order of cutting: also those without rows."""
@@ -378,7 +380,7 @@ class Selector:
         *,
         mass: float,
         node: View,
-    ) -> _Found | None:
+    ) -> _BestSplit | None:
         """Every child apart; missing alone if it may be, otherwise with the first child."""
         for joined in (0, 1):
             if joined:
@@ -390,26 +392,20 @@ class Selector:
                 masses = np.column_stack([masses[:, 0] + masses[:, 1], masses[:, 2:]])
             if parts_legal(placed, len(elements), self.k, self.constraints):
                 left = float((masses * self._weight(reached)).sum()) / mass
-                sizes = np.bincount(placed.places, placed.told.persons, len(elements))
-                return _Found(column, left, spread, elements, sizes)
+                sizes = np.bincount(placed.places, placed.tally.persons, len(elements))
+                return _BestSplit(column, left, spread, elements, sizes)
         return None
 
-    def _write(self, found: _Found, scratch: Scratch) -> Split:
+    def _write(self, split: _BestSplit, scratch: Scratch) -> Split:
         """Write a split where the kernels that move rows read it."""
-        lists, parts = scratch.lists, len(found.parts)
-        lists[SIZES, :parts] = found.sizes
-        if found.by_set:
-            scratch.side[: self.coded[found.column].size] = 1
-            scratch.side[found.parts[0]] = 0
-            return found.column, 2, -1, 1
-        lists[PARTS, :parts] = [part[0] for part in found.parts]
-        return found.column, parts, found.before, 0
-
-
-def _all(truth: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether all of each column are true."""
-    found: NDArray[np.bool_] = np.logical_and.reduce(truth, axis=0)
-    return found
+        lists, parts = scratch.lists, len(split.parts)
+        lists[SIZES, :parts] = split.sizes
+        if split.by_set:
+            scratch.side[: self.coded[split.column].size] = 1
+            scratch.side[split.parts[0]] = 0
+            return split.column, 2, -1, 1
+        lists[PARTS, :parts] = [part[0] for part in split.parts]
+        return split.column, parts, split.before, 0
 
 
 class RowSelector:
@@ -434,12 +430,12 @@ class RowSelector:
         masses = persons if self.masses is None else self.masses[numbers]
         signatures = self.signatures[numbers]
         entities = None if self.table.entities is None else self.table.entities[numbers].astype(np.int64)
-        values = [one.codes[numbers].astype(np.int64) for one in self.constraints]
+        sensitive = [constraint.codes[numbers].astype(np.int64) for constraint in self.constraints]
 
-        def tally(column: int) -> Tally:
+        def tally_of(column: int) -> Tally:
             bit, mask = columns.facts[[BIT, MASK], column].tolist()
             codes = part.field(bit, mask)
-            sensitive = tuple(SensitiveTally(codes, one, persons) for one in values)
-            return Tally(codes, signatures, masses, persons, sensitive, entities)
+            of_sensitive = tuple(SensitiveTally(codes, values, persons) for values in sensitive)
+            return Tally(codes, signatures, masses, persons, of_sensitive, entities)
 
-        return self.selector.choose(node, spreads, tally, scratch)
+        return self.selector.choose(node, spreads, tally_of, scratch)

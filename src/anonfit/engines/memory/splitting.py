@@ -53,7 +53,7 @@ from anonfit.engines.memory.scratch import (
 )
 from anonfit.runtime.compiling import inner, kernel
 
-FIRST, NAIVE, PRODUCT, BY_CHANCE, COMBINED = 1, 2, 3, 5, 6  # weight rules, as in criteria.purpose
+FIRST, NAIVE, PRODUCT, BY_CHANCE, COMBINED = 1, 2, 3, 5, 6  # the numbers of criteria.splitting.WeightRule
 
 
 @inner
@@ -90,64 +90,64 @@ def _weigh(
         elements = weigh_multiway(rows, columns, objective, k, column, start, stop, elements, base, gap, size, scratch)
     else:
         weigh_two_way(rows, columns, objective, k, constraints, column, start, stop, elements, base, size, scratch)
-    if scratch.found[CUT, column] < 0:
-        scratch.found[SPREAD, column] = -1.0
+    if scratch.splits[CUT, column] < 0:
+        scratch.splits[SPREAD, column] = -1.0
     else:
-        scratch.found[COST, column] += mine / size
+        scratch.splits[COST, column] += mine / size
         if objective.settings[RULE] == COMBINED:
             mode = columns.facts[MODE, column]
-            scratch.found[TOGETHER, column] = together_after(objective, mode, column, elements, base, scratch)
+            scratch.splits[TOGETHER, column] = together_after(objective, mode, column, elements, base, scratch)
     return elements, base, node / size
 
 
 @inner
-def _merit(objective: KernelObjective, column: Int, value: float, found: Any) -> Any:
+def _merit(objective: KernelObjective, column: Int, value: float, splits: Any) -> Any:
     """How much a column's split is preferred by a rule that mixes weight and value."""
     rule, numbers = objective.settings[RULE], objective.numbers
     if rule == PRODUCT:
         return objective.weights[column] * value
     weight = objective.weights[column] / numbers[LARGEST] if numbers[LARGEST] > 0 else 0.0
     if rule == BY_CHANCE:
-        return weight * value / found[CHANCE, column]
+        return weight * value / splits[CHANCE, column]
     if rule == COMBINED:
-        wide = numbers[BETA] * weight * found[SPREAD, column]
-        return numbers[ALPHA] * value + wide - numbers[GAMMA] * found[TOGETHER, column]
+        wide = numbers[BETA] * weight * splits[SPREAD, column]
+        return numbers[ALPHA] * value + wide - numbers[GAMMA] * splits[TOGETHER, column]
     return numbers[ALPHA] * weight + (1.0 - numbers[ALPHA]) * value
 
 
 @inner
-def _is_better(objective: KernelObjective, node: float, column: Int, best: Int, found: Any) -> Any:
+def _is_better(objective: KernelObjective, node: float, column: Int, best: Int, splits: Any) -> Any:
     """Whether a column's split is to be preferred to the best one before it."""
     rule = objective.settings[RULE]
     if FIRST <= rule <= NAIVE and objective.weights[column] != objective.weights[best]:
         return objective.weights[column] > objective.weights[best]
-    wider = found[SPREAD, column] > found[SPREAD, best] + TIE
+    wider = splits[SPREAD, column] > splits[SPREAD, best] + TIE
     blind = objective.targets.shape[1] == 0
     if rule == NAIVE:
         return wider
     if rule >= PRODUCT:
-        values = (found[SPREAD, column], found[SPREAD, best])
+        values = (splits[SPREAD, column], splits[SPREAD, best])
         if not blind:
             values = (0.0, 0.0)
             if node > 0.0:
                 values = (
-                    max(node - found[COST, column], 0.0) / node,
-                    max(node - found[COST, best], 0.0) / node,
+                    max(node - splits[COST, column], 0.0) / node,
+                    max(node - splits[COST, best], 0.0) / node,
                 )
-        more = _merit(objective, column, values[0], found) - _merit(objective, best, values[1], found)
+        more = _merit(objective, column, values[0], splits) - _merit(objective, best, values[1], splits)
         return more > TIE or (more >= -TIE and wider)
     if blind:
         return wider
-    less = found[COST, best] - found[COST, column]
+    less = splits[COST, best] - splits[COST, column]
     return less > TIE or (less >= -TIE and wider)
 
 
 @inner
-def _preferred(objective: KernelObjective, node: float, found: Any) -> Any:
+def _preferred(objective: KernelObjective, node: float, splits: Any) -> Any:
     """The column whose split is best, or -1."""
     best = np.int64(-1)
-    for column in range(found.shape[1]):
-        if found[SPREAD, column] >= 0 and (best < 0 or _is_better(objective, node, np.int64(column), best, found)):
+    for column in range(splits.shape[1]):
+        if splits[SPREAD, column] >= 0 and (best < 0 or _is_better(objective, node, np.int64(column), best, splits)):
             best = np.int64(column)
     return best
 
@@ -181,13 +181,13 @@ def write_parts(
     its parts, the code below an ordered cut (or -1), and 1 for a set.
     """
     lists = scratch.lists
-    mode, cut = columns.facts[MODE, column], np.int64(scratch.found[CUT, column])
+    mode, cut = columns.facts[MODE, column], np.int64(scratch.splits[CUT, column])
     if mode == MULTIWAY:
         for element in range(elements):
             lists[PARTS, element], lists[SIZES, element] = lists[STARTS, element], lists[OWN, element]
         return elements, np.int64(-1), np.int64(0)
     if mode != ORDERED:
-        put_in_order(objective, np.int64(scratch.found[WAY, column]), elements, base, scratch)
+        put_in_order(objective, np.int64(scratch.splits[WAY, column]), elements, base, scratch)
     by_set = np.int64(mode != ORDERED and objective.targets.shape[1] > 0)
     lists[SIZES, 0], lists[SIZES, 1] = 0, 0
     for place in range(elements):
@@ -219,17 +219,17 @@ def choose_split(
 
     Where models must be asked of a column whose rows are absent, it is not chosen: -2 and below stand for that column.
     """
-    found = scratch.found
+    splits = scratch.splits
     node = 0.0
-    width, blind = found.shape[1], objective.targets.shape[1] == 0
+    width, blind = splits.shape[1], objective.targets.shape[1] == 0
     nothing = (np.int64(-1), np.int64(0), np.int64(-1), np.int64(0))
-    for one in range(width):
-        tighten(rows, columns, objective, one, start, stop, histogram, span)
-        found[SPREAD, one] = spread_of(rows, columns, objective, one, start, stop, histogram, span, tile, scratch)
+    for each in range(width):
+        tighten(rows, columns, objective, each, start, stop, histogram, span)
+        splits[SPREAD, each] = spread_of(rows, columns, objective, each, start, stop, histogram, span, tile, scratch)
         # What models leave of a column may be more even than its best cut: a rule that asks for that holds every cut
         # against them at once.
-        at_once = objective.settings[RULE] == COMBINED and columns.facts[MODE, one] != MULTIWAY
-        found[STATE, one], found[CUT, one] = 1.0 if at_once else 0.0, -1.0
+        at_once = objective.settings[RULE] == COMBINED and columns.facts[MODE, each] != MULTIWAY
+        splits[STATE, each], splits[CUT, each] = 1.0 if at_once else 0.0, -1.0
     parts, before, by_set = np.int64(0), np.int64(-1), np.int64(0)
     # With targets every column is weighed before the best is chosen, without any only the one that is preferred.
     turn = width if blind else 0
@@ -239,15 +239,17 @@ def choose_split(
         column, first_round = np.int64(turn), turn < width
         if first_round:
             turn += 1
-            if found[SPREAD, column] < 0:
+            if splits[SPREAD, column] < 0:
                 continue
         else:
-            column = _preferred(objective, node, found)
+            column = _preferred(objective, node, splits)
             if column < 0:
                 return nothing
-            if found[CUT, column] >= 0 and (found[STATE, column] == HOPED or written == column):
-                if found[STATE, column] != HOPED:
-                    if constraints is None or (found[STATE, column] == 1.0 and columns.facts[MODE, column] != MULTIWAY):
+            if splits[CUT, column] >= 0 and (splits[STATE, column] == HOPED or written == column):
+                if splits[STATE, column] != HOPED:
+                    if constraints is None or (
+                        splits[STATE, column] == 1.0 and columns.facts[MODE, column] != MULTIWAY
+                    ):
                         break
                     if constraints.taken[0, column] == ABSENT:
                         return ABSENT - column, np.int64(0), np.int64(-1), np.int64(0)
@@ -256,21 +258,21 @@ def choose_split(
                 elif constraints is not None and constraints.taken[0, column] == ABSENT:
                     return ABSENT - column, np.int64(0), np.int64(-1), np.int64(0)
                 # Not allowed, or not among the candidates: find the best of what is left of this column.
-                found[STATE, column] = np.floor(found[STATE, column]) + 1.0
-        asks = found[STATE, column] == 1.0 and columns.facts[MODE, column] != MULTIWAY
+                splits[STATE, column] = np.floor(splits[STATE, column]) + 1.0
+        asks = splits[STATE, column] == 1.0 and columns.facts[MODE, column] != MULTIWAY
         if asks and constraints is not None and constraints.taken[0, column] == ABSENT:
             return ABSENT - column, np.int64(0), np.int64(-1), np.int64(0)
         elements, base, node = _weigh(
             rows, columns, objective, k, constraints, column, start, stop, histogram, span, tile, is_first, scratch
         )
         is_first = False
-        if found[CUT, column] >= 0 and (
-            not first_round or written < 0 or _is_better(objective, node, column, written, found)
+        if splits[CUT, column] >= 0 and (
+            not first_round or written < 0 or _is_better(objective, node, column, written, splits)
         ):
             parts, before, by_set = write_parts(columns, objective, column, elements, base, span, tile, scratch)
             written = column
     if not blind and objective.numbers[MIN_GAIN] > 0.0:
         size = np.float64(mass_of(objective.settings, scratch.whole, np.int64(0))) * objective.numbers[PER_MASS]
-        if (node - found[COST, column]) * size < objective.numbers[MIN_GAIN]:
+        if (node - splits[COST, column]) * size < objective.numbers[MIN_GAIN]:
             return nothing
     return column, parts, before, by_set

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.engines.memory.count import at
 from anonfit.errors import RequestError
 from anonfit.runtime.compiling import inner, kernel
 
@@ -16,7 +17,7 @@ LOW, HIGH, DEPTH = 0, 1, 2
 
 # What is found of a column: bits gained a person, bits of the split itself, where (the code above a cut, or the depth),
 # and the highest code below a cut. No gain: nothing was found.
-GAIN, INFO, PLACE, BEFORE, FOUND = 0, 1, 2, 3, 4
+GAIN, INFO, PLACE, BEFORE, FACTS = 0, 1, 2, 3, 4
 
 
 class RowRun(NamedTuple):
@@ -69,10 +70,6 @@ class TreeScratch(NamedTuple):
     span_values: Any  # (value,)
     span_table: Any  # (value, class)
     bad: Any  # (value + 1,)
-
-
-at: Any = np.uint64
-"""Marks an index of a hot loop: of an unsigned one the compiler knows that it does not count from the end."""
 
 
 @inner
@@ -186,9 +183,9 @@ K, BITS, CONFIDENCE = 0, 1, 2
 def holds(sums: Any, first: Any, classes: Any, demand: Any) -> Any:
     """Whether a span with these persons by class may exist; one that nobody has may."""
     persons, most = np.int64(0), np.int64(0)
-    for one in range(first, first + classes):
-        persons += sums[at(one)]
-        most = max(most, sums[at(one)])
+    for label in range(first, first + classes):
+        persons += sums[at(label)]
+        most = max(most, sums[at(label)])
     if persons == 0:
         return True
     if persons < demand[K]:
@@ -197,9 +194,9 @@ def holds(sums: Any, first: Any, classes: Any, demand: Any) -> Any:
         return False
     if demand[BITS] > 0.0:
         entropy = np.log2(persons)
-        for one in range(first, first + classes):
-            if sums[at(one)] > 0:
-                entropy -= sums[at(one)] * np.log2(sums[at(one)]) / persons
+        for label in range(first, first + classes):
+            if sums[at(label)] > 0:
+                entropy -= sums[at(label)] * np.log2(sums[at(label)]) / persons
         return entropy >= demand[BITS] - TIE
     return True
 
@@ -245,13 +242,13 @@ def _compact_few(rows: RowRun, low: Any, size: Any, classes: Any, values: Any, t
     count = np.int64(0)
     for code in range(size):
         persons = np.int64(0)
-        for one in range(classes):
-            persons += hist[at(code * classes + one)]
+        for label in range(classes):
+            persons += hist[at(code * classes + label)]
         if persons > 0:
             values[at(count)] = low + code
-            for one in range(classes):
-                table[at(count * classes + one)] = hist[at(code * classes + one)]
-                hist[at(code * classes + one)] = 0
+            for label in range(classes):
+                table[at(count * classes + label)] = hist[at(code * classes + label)]
+                hist[at(code * classes + label)] = 0
             count += 1
     return count
 
@@ -268,8 +265,8 @@ def _compact_many(rows: RowRun, classes: Any, values: Any, table: Any, keys: Any
         code = keys[at(place)] // classes
         if count == 0 or values[at(count - 1)] != code:
             values[at(count)] = code
-            for one in range(classes):
-                table[at(count * classes + one)] = 0
+            for label in range(classes):
+                table[at(count * classes + label)] = 0
             count += 1
         table[at((count - 1) * classes + keys[at(place)] % classes)] += 1
     return count
@@ -392,8 +389,8 @@ class SpanRuns:
         pieces = self._pieces[:, :used]
         order = np.argsort(pieces[0], kind="stable")
         edges = np.searchsorted(pieces[0, order], np.arange(len(starts) + 1))
-        found = np.ascontiguousarray(pieces[1:, order].T)
-        return [found[edges[son] : edges[son + 1]] for son in range(len(starts))]
+        segments_by_son = np.ascontiguousarray(pieces[1:, order].T)
+        return [segments_by_son[edges[son] : edges[son + 1]] for son in range(len(starts))]
 
     def add(self, more: int) -> None:
         """There are so many more spans; too many are refused."""
@@ -406,8 +403,8 @@ class SpanRuns:
 
     def starts(self) -> list[int]:
         """The place at which each span begins."""
-        found, place = [], 0
+        begins, place = [], 0
         while place < len(self.order):
-            found.append(place)
+            begins.append(place)
             place = int(self.ends[place])
-        return found
+        return begins

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from anonfit.engines.memory.count import at
 from anonfit.engines.memory.tree_kernels import (
     BEFORE,
     DEPTH,
-    FOUND,
+    FACTS,
     GAIN,
     HIGH,
     INFO,
@@ -20,7 +21,6 @@ from anonfit.engines.memory.tree_kernels import (
     RowRun,
     Rule,
     TreeScratch,
-    at,
     compact,
     fill,
     holds,
@@ -37,7 +37,7 @@ MOST = 25
 
 @inner
 def weigh_ordered(
-    rows: RowRun, reach: Reach, is_public: Any, box: Any, rule: Rule, scratch: TreeScratch, found: Any
+    rows: RowRun, reach: Reach, is_public: Any, box: Any, rule: Rule, scratch: TreeScratch, best: Any
 ) -> None:
     """Find the best cut that breaches nothing, and what it gains."""
     low, size = np.int64(box[LOW]), np.int64(box[HIGH]) - np.int64(box[LOW])
@@ -53,7 +53,7 @@ def weigh_ordered(
             bad[at(place)] = 0
         spread(rows, classes, scratch.values, count, scratch.table)
         _bar(rows, reach, low, size, count, rule, scratch)
-    _choose(count, is_public and reach.is_shared, rule, scratch, found)
+    _choose(count, is_public and reach.is_shared, rule, scratch, best)
 
 
 @inner
@@ -78,22 +78,22 @@ def _bar(rows: RowRun, reach: Reach, low: Any, size: Any, count: Any, rule: Rule
 @inner
 def _start(table: Any, count: Any, classes: Any, sums: Any) -> None:
     """Put everything to the right of a cut. sums: (side, class)"""
-    for one in range(classes):
-        sums[at(one)] = 0
-        sums[at(classes + one)] = 0
+    for label in range(classes):
+        sums[at(label)] = 0
+        sums[at(classes + label)] = 0
     for place in range(count):
-        for one in range(classes):
-            sums[at(classes + one)] += table[at(place * classes + one)]
+        for label in range(classes):
+            sums[at(classes + label)] += table[at(place * classes + label)]
 
 
 @inner
 def _pass(table: Any, place: Any, classes: Any, sums: Any) -> Any:
     """Move the persons of a value to the left; how many."""
     moved = np.int64(0)
-    for one in range(classes):
-        number = table[at(place * classes + one)]
-        sums[at(one)] += number
-        sums[at(classes + one)] -= number
+    for label in range(classes):
+        number = table[at(place * classes + label)]
+        sums[at(label)] += number
+        sums[at(classes + label)] -= number
         moved += number
     return moved
 
@@ -104,7 +104,7 @@ def _both_hold(rule: Rule, sums: Any) -> Any:
 
 
 @inner
-def _choose(count: Any, is_bound: Any, rule: Rule, scratch: TreeScratch, found: Any) -> None:
+def _choose(count: Any, is_bound: Any, rule: Rule, scratch: TreeScratch, best: Any) -> None:
     """The cut that gains most; of equal ones the lowest. `is_bound`: the sides are spans themselves."""
     classes, sums, logs, total = rule.classes, scratch.sums, rule.logs, rule.total
     least = max(rule.least, min(total // (10 * classes), np.int64(MOST)))
@@ -123,21 +123,21 @@ def _choose(count: Any, is_bound: Any, rule: Rule, scratch: TreeScratch, found: 
             continue
         parts = n_log_n(logs, left) + n_log_n(logs, total - left)
         after = parts
-        for one in range(2 * classes):
-            after -= n_log_n(logs, sums[at(one)])
+        for entry in range(2 * classes):
+            after -= n_log_n(logs, sums[at(entry)])
         gain = (rule.before - after) / total
-        if gain > found[GAIN] + 1e-12:
-            found[GAIN] = gain
-            found[INFO] = (n_log_n(logs, total) - parts) / total
-            found[PLACE] = scratch.values[at(place)]
-            found[BEFORE] = scratch.values[at(place - 1)]
+        if gain > best[GAIN] + 1e-12:
+            best[GAIN] = gain
+            best[INFO] = (n_log_n(logs, total) - parts) / total
+            best[PLACE] = scratch.values[at(place)]
+            best[BEFORE] = scratch.values[at(place - 1)]
     if tried > 0 and rule.penalty > 0:
-        found[GAIN] -= np.log2(tried) / total
+        best[GAIN] -= np.log2(tried) / total
 
 
 @inner
 def weigh_nominal(
-    rows: RowRun, reach: Reach, is_public: Any, box: Any, breaks: Any, rule: Rule, scratch: TreeScratch, found: Any
+    rows: RowRun, reach: Reach, is_public: Any, box: Any, breaks: Any, rule: Rule, scratch: TreeScratch, best: Any
 ) -> None:
     """Find the deepest division that breaches nothing, and what it gains. breaks: (code,) of the column"""
     low, size, top = np.int64(box[LOW]), np.int64(box[HIGH]) - np.int64(box[LOW]), np.int64(box[DEPTH])
@@ -153,7 +153,7 @@ def weigh_nominal(
     while is_public and reach.is_shared and depth > top and _is_bad(size, within, depth, rule, scratch):
         depth -= 1
     if depth > top:
-        _gain(size, within, depth, rule, scratch, found)
+        _gain(size, within, depth, rule, scratch, best)
     _clear(scratch.hist, size * rule.classes)
 
 
@@ -187,16 +187,16 @@ def _allowed_depth(
 def _is_bad(size: Any, breaks: Any, depth: Any, rule: Rule, scratch: TreeScratch) -> Any:
     """Whether a part of a division may not exist. hist: (code, class) of a span"""
     classes, sums = rule.classes, scratch.sums
-    for one in range(classes):
-        sums[at(one)] = 0
+    for label in range(classes):
+        sums[at(label)] = 0
     for code in range(size):
         if code > 0 and breaks[at(code)] <= depth:
             if not holds(sums, 0, classes, rule.demand):
                 return True
-            for one in range(classes):
-                sums[at(one)] = 0
-        for one in range(classes):
-            sums[at(one)] += scratch.hist[at(code * classes + one)]
+            for label in range(classes):
+                sums[at(label)] = 0
+        for label in range(classes):
+            sums[at(label)] += scratch.hist[at(code * classes + label)]
     return not holds(sums, 0, classes, rule.demand)
 
 
@@ -207,33 +207,33 @@ def _clear(hist: Any, stop: Any) -> None:
 
 
 @inner
-def _gain(size: Any, breaks: Any, depth: Any, rule: Rule, scratch: TreeScratch, found: Any) -> None:
+def _gain(size: Any, breaks: Any, depth: Any, rule: Rule, scratch: TreeScratch, best: Any) -> None:
     """What a division gains of which at least two parts have enough persons. hist: (code, class) of a node"""
     classes, sums, logs = rule.classes, scratch.sums, rule.logs
     after, info, large = 0.0, 0.0, np.int64(0)
     total, persons = np.int64(0), np.int64(0)
-    for one in range(classes):
-        sums[at(one)] = 0
+    for label in range(classes):
+        sums[at(label)] = 0
     for code in range(size + 1):
         if code == size or (code > 0 and breaks[at(code)] <= depth):
             own = n_log_n(logs, persons)
             info += own
             after += own
-            for one in range(classes):
-                after -= n_log_n(logs, sums[at(one)])
-                sums[at(one)] = 0
+            for label in range(classes):
+                after -= n_log_n(logs, sums[at(label)])
+                sums[at(label)] = 0
             large += persons >= rule.least
             total += persons
             persons = np.int64(0)
         if code < size:
-            for one in range(classes):
-                number = scratch.hist[at(code * classes + one)]
-                sums[at(one)] += number
+            for label in range(classes):
+                number = scratch.hist[at(code * classes + label)]
+                sums[at(label)] += number
                 persons += number
     if large >= 2:
-        found[GAIN] = (rule.before - after) / total
-        found[INFO] = (n_log_n(logs, total) - info) / total
-        found[PLACE] = depth
+        best[GAIN] = (rule.before - after) / total
+        best[INFO] = (n_log_n(logs, total) - info) / total
+        best[PLACE] = depth
 
 
 # RowRun of the facts of columns: whether it is ordered, whether it is public, where its breaks begin.
@@ -260,33 +260,33 @@ def weigh(
     settings: Any,
     logs: Any,
     lists: Any,
-    found: Any,
+    best: Any,
 ) -> None:
     """Find the best split of each column of a node.
 
     codes: (column, row); persons: (row,) or none: one each; own, reach: lists of rows; box: (fact, column); facts:
     (fact, column); counts: (class,); settings: the fewest persons of two sons, 1 where cuts pay for their number;
-    lists: the fields of TreeScratch; found: (column, FOUND)
+    lists: the fields of TreeScratch; found: (column, FACTS)
     """
     classes = np.int64(counts.shape[0])
     total = np.int64(0)
-    for one in range(classes):
-        total += counts[at(one)]
+    for label in range(classes):
+        total += counts[at(label)]
     before = n_log_n(logs, total)
-    for one in range(classes):
-        before -= n_log_n(logs, counts[at(one)])
+    for label in range(classes):
+        before -= n_log_n(logs, counts[at(label)])
     rule = Rule(classes, demand, total, logs, before, np.int64(settings[0]), np.int64(settings[1]))
     scratch = TreeScratch(lists[0], lists[1], lists[2], lists[3], lists[4], lists[5], lists[6], lists[7])
     spans = Reach(reach, ends, segments, is_shared)
     for column in range(codes.shape[0]):
-        for fact in range(FOUND):
-            found[column, fact] = 0.0
+        for fact in range(FACTS):
+            best[column, fact] = 0.0
         if box[HIGH, column] - box[LOW, column] < 2:
             continue
         rows = RowRun(codes[column], labels, persons, own, first, stop)
         is_public = facts[PUBLIC, column] == 1
         if facts[ORDERED, column] == 1:
-            weigh_ordered(rows, spans, is_public, box[:, column], rule, scratch, found[column])
+            weigh_ordered(rows, spans, is_public, box[:, column], rule, scratch, best[column])
         else:
             of_column = breaks[facts[OFFSET, column] :]
-            weigh_nominal(rows, spans, is_public, box[:, column], of_column, rule, scratch, found[column])
+            weigh_nominal(rows, spans, is_public, box[:, column], of_column, rule, scratch, best[column])

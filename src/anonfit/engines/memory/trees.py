@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from anonfit.criteria.splitting import WORD, exponential
 from anonfit.engines.memory import growing
-from anonfit.engines.memory.constraints import KernelConstraints
+from anonfit.engines.memory.count import count_rows
 from anonfit.engines.memory.growing import (
     BEFORE,
     BEGIN,
@@ -29,10 +29,10 @@ from anonfit.engines.memory.growing import (
     child_tile,
 )
 from anonfit.engines.memory.layout import FROM, GAP, HIGH, LOW, MISSING, SIZE, SPAN, TO, Columns, Rows, shared
-from anonfit.engines.memory.objective import KernelObjective
-from anonfit.engines.memory.scratch import CHANCE, Scratch, make_scratch
+from anonfit.engines.memory.objective import RULE, SLOTS
+from anonfit.engines.memory.scratch import CHANCE, KernelForms, make_scratch
 from anonfit.engines.memory.selecting import Split
-from anonfit.engines.memory.splitting import choose_split
+from anonfit.engines.memory.splitting import BY_CHANCE, choose_split
 from anonfit.engines.tree import Tree
 from anonfit.runtime.compiling import kernel
 
@@ -44,6 +44,14 @@ def root_span(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     span[FROM], span[TO] = 0, facts[SIZE] - 1
     span[LOW], span[HIGH], span[GAP] = facts[MISSING], facts[SIZE] - 1, facts[MISSING]
     return span, np.ones(columns.tile, np.uint8)
+
+
+def count_run(rows: Rows, forms: KernelForms, given: KernelForms, start: int, stop: int) -> NDArray[np.int64]:
+    """The histogram of a run of rows, which are shared with the kernel as the forms `given` are."""
+    histogram = np.zeros(forms.columns.bins * int(forms.objective.settings[SLOTS]), np.int64)
+    places = np.zeros(max(1, len(forms.columns.narrow)), np.int64)
+    count_rows(rows, given.columns, given.objective, start, stop, 1, histogram, places)
+    return histogram
 
 
 @dataclass(slots=True)
@@ -62,32 +70,25 @@ class OpenNode:
 class TreeGrower:
     """A tree under way as kernels write it, and the working memory in which its splits are chosen."""
 
-    def __init__(
-        self,
-        columns: Columns,
-        objective: KernelObjective,
-        constraints: KernelConstraints | None,
-        k: int,
-        *,
-        by_chance: bool,
-    ) -> None:
-        self.columns, self.objective, self.constraints = columns, objective, constraints
-        self.k, self.by_chance = k, by_chance
-        # What kernels are given in place of these tuples.
-        self.shared_columns, self.shared_objective = shared(columns), shared(objective)
-        self.shared_constraints = None if constraints is None else shared(constraints)
+    def __init__(self, forms: KernelForms, k: int) -> None:
+        self.forms, self.k = forms, k
+        self.columns, self.objective, self.constraints = forms
+        self.shared_forms = forms.shared()
+        self.shared_columns, self.shared_objective, self.shared_constraints = self.shared_forms
+        self.by_chance = self.objective.settings[RULE] == BY_CHANCE
         self.nodes, self.used = growing.new_nodes(), 1
         self.members, self.filled = np.empty(64, np.int64), 0
 
     def make_scratch(self, rows: int) -> None:
         """Make working memory for nodes of so many rows."""
-        self.scratch = make_scratch(self.columns, self.objective, self.constraints, rows)
+        self.scratch = make_scratch(self.forms, rows)
         self.shared_scratch = shared(self.scratch)
 
     def best_split(self, node: OpenNode, rows: Rows, start: int, stop: int, histogram: NDArray[np.int64]) -> Split:
         """A node's split by the targets or the median."""
         if self.by_chance:
-            draw_by_key(node.key, self.scratch)
+            numbers = [exponential(node.key, column) for column in range(self.scratch.splits.shape[1])]
+            self.scratch.splits[CHANCE] = numbers
         chosen: Split = choose_split(
             rows,
             self.shared_columns,
@@ -182,21 +183,16 @@ def signed_key(key: int) -> int:
     return key - WORD - 1 if key > WORD >> 1 else key
 
 
-def draw_by_key(key: int, scratch: Scratch) -> None:
-    """Give every column the number that chance has for it at the node of a key."""
-    scratch.found[CHANCE] = [exponential(key, column) for column in range(len(scratch.found[0]))]
-
-
 @kernel
 def _breadth_first_order(nodes: Any) -> Any:
     order = np.empty(nodes.shape[0], np.int64)
     order[0] = 0
-    found = 1
+    used = 1
     for index in range(nodes.shape[0]):
         node = order[index]
         for child in range(nodes[node, CHILDREN]):
-            order[found] = nodes[node, CHILD] + child
-            found += 1
+            order[used] = nodes[node, CHILD] + child
+            used += 1
     return order
 
 
@@ -213,8 +209,7 @@ def settle(nodes: Any, first: Any, second: Any) -> None:
 def begins_of(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
     """The first rows of the regions that have any, ascending."""
     has_rows = (nodes[:, COLUMN] < 0) & (nodes[:, END] > nodes[:, BEGIN])
-    found: NDArray[np.int64] = np.sort(nodes[has_rows, BEGIN])
-    return found
+    return np.sort(nodes[has_rows, BEGIN])
 
 
 def breadth_first(nodes: NDArray[np.int64], members: NDArray[np.int64]) -> Tree:

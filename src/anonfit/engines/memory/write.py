@@ -34,11 +34,11 @@ def _by_group(groups: Any, edges: Any, numbers: Any, places: Any, order: Any) ->
 
 
 @kernel
-def _before(near: Any, one: int, other: int) -> Any:
+def _before(near: Any, row: int, other: int) -> Any:
     """Whether a row's keys come before, or are the same as, another's."""
     for word in range(near.shape[1]):
-        if near[one, word] != near[other, word]:
-            return near[one, word] < near[other, word]
+        if near[row, word] != near[other, word]:
+            return near[row, word] < near[other, word]
     return True
 
 
@@ -49,7 +49,7 @@ def _sort_groups(keys: Any, edges: Any, order: Any, words: Any, near: Any, place
     What is compared and moved stays near: copies of the keys in the order of the groups, and places among them. Indices
     have no sign, since numba would look whether they are negative.
     """
-    one, short, base = np.uint64(1), np.uint64(16), np.uint64(edges[0])
+    step, short, base = np.uint64(1), np.uint64(16), np.uint64(edges[0])
     for group in range(edges.shape[0] - 1):
         start, stop = np.uint64(edges[group]) - base, np.uint64(edges[group + 1]) - base
         for place in range(start, stop):
@@ -58,11 +58,11 @@ def _sort_groups(keys: Any, edges: Any, order: Any, words: Any, near: Any, place
                 near[place, word] = keys[word, order[base + place]]
         begin = start
         while begin < stop:
-            for index in range(begin + one, min(begin + short, stop)):
+            for index in range(begin + step, min(begin + short, stop)):
                 moved, hole = places[index], np.uint64(index)
-                while hole > begin and not _before(near, places[hole - one], moved):
-                    places[hole] = places[hole - one]
-                    hole -= one
+                while hole > begin and not _before(near, places[hole - step], moved):
+                    places[hole] = places[hole - step]
+                    hole -= step
                 places[hole] = moved
             begin += short
         width = short
@@ -74,10 +74,10 @@ def _sort_groups(keys: Any, edges: Any, order: Any, words: Any, near: Any, place
                 for place in range(begin, end):
                     if left < middle and (right >= end or _before(near, places[left], places[right])):
                         spare[place] = places[left]
-                        left += one
+                        left += step
                     else:
                         spare[place] = places[right]
-                        right += one
+                        right += step
                 begin = end
             for place in range(start, stop):
                 places[place] = spare[place]
@@ -158,9 +158,9 @@ class KeyField:
         """The numbers of some rows."""
         if self.key.bits == 0:
             return np.zeros(words[:, rows].shape[1], np.uint64)
-        found: Words = words[self.word, rows] >> np.uint64(self.shift)
-        found &= np.uint64((1 << self.key.bits) - 1)
-        return found
+        numbers: Words = words[self.word, rows] >> np.uint64(self.shift)
+        numbers &= np.uint64((1 << self.key.bits) - 1)
+        return numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,37 +209,33 @@ def _of_integers(numbers: NDArray[Any], missing: NDArray[np.bool_] | None, dtype
     low, high = int(known.min()), int(known.max())
     bits = (high - low + (missing is not None)).bit_length()
     if bits > 64:
-        return _of_ranks(numbers, missing)
+        ranks = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+        return _of_integers(ranks, missing)
     first = np.uint64((low - (missing is not None)) % 2**64)
 
     def keys(rows: slice) -> Words:
         # Differences of 64-bit integers are right modulo 2^64, also where the subtraction itself overflows.
-        found: Words = numbers[rows].astype(np.int64).view(np.uint64)
-        found -= first
+        distances: Words = numbers[rows].astype(np.int64).view(np.uint64)
+        distances -= first
         if missing is not None:
-            found[missing[rows]] = 0
-        return found
+            distances[missing[rows]] = 0
+        return distances
 
     def values(of: Callable[[slice], Words], count: int) -> pl.Series:
-        found = np.empty(count, numbers.dtype)
+        restored = np.empty(count, numbers.dtype)
         known = np.empty(0 if missing is None else count, np.bool_)
         for rows in _chunks(count):
             part = of(rows)
             if missing is not None:
                 known[rows] = part != 0
             part += first
-            found[rows] = part.view(np.int64)
-        plain = pl.Series(found)
+            restored[rows] = part.view(np.int64)
+        plain = pl.Series(restored)
         if missing is not None:
             plain = pl.select(pl.when(pl.Series(known)).then(plain)).to_series()
         return plain.cast(dtype or plain.dtype)
 
     return Key(bits, keys, None if dtype is None else values)
-
-
-def _of_ranks(numbers: NDArray[Any], missing: NDArray[np.bool_] | None) -> Key:
-    ranks = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
-    return _of_integers(ranks, missing)
 
 
 def _of_floats(numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None) -> Key:
@@ -248,11 +244,11 @@ def _of_floats(numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None) 
     def keys(rows: slice) -> Words:
         part = numbers[rows]
         bits = (np.where(np.isnan(part), np.nan, part) + 0.0).view(np.uint64)  # -0.0 is 0.0
-        found: Words = np.where(bits >> np.uint64(63) != 0, ~bits, bits | np.uint64(1 << 63))
+        turned: Words = np.where(bits >> np.uint64(63) != 0, ~bits, bits | np.uint64(1 << 63))
         if missing is not None:
             # No float but -NaN has the lowest keys, and NaN was made positive above.
-            found[missing[rows]] = 0
-        return found
+            turned[missing[rows]] = 0
+        return turned
 
     return Key(64, keys)
 
@@ -272,10 +268,10 @@ def _of_texts(texts: pl.Series) -> Key:
     named = named.cast(texts.dtype)
 
     def values(of: Callable[[slice], Words], count: int) -> pl.Series:
-        found = np.empty(count, np.uint32)
+        ranks_in_order = np.empty(count, np.uint32)
         for rows in _chunks(count):
-            found[rows] = of(rows)
-        return named.gather(found)
+            ranks_in_order[rows] = of(rows)
+        return named.gather(ranks_in_order)
 
     return Key(max(0, len(named) - 1).bit_length(), lambda rows: ranks.take(places[rows]), values)
 

@@ -7,7 +7,6 @@ import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from anonfit.engines.contract import Counted, CountRequest, Draw, Field, Move, P
 from anonfit.engines.rows import in_batches, plain, released
 from anonfit.engines.spark.packs import CONTENT, NODE, RAW, pack, packed, unpacked
 from anonfit.engines.spark.rows import ALL, KEPT, KNOWN, LEFT_OUT, PARTITIONS, Survey, form_of, held_name, polars
-from anonfit.engines.spark.session import quiet, told
+from anonfit.engines.spark.session import quiet, result_of
 from anonfit.engines.spark.sources import PARTITION, Loading, storable
 from anonfit.engines.spark.storage import restored, stored, stored_type
 from anonfit.engines.spark.work import ROWS, Code, Count, DrawRows, Finish, Lookup, PartByNode, fields_of
@@ -43,15 +42,15 @@ class CodeCounts:
     def of(self, move: Move) -> NDArray[np.int64]:
         """How many rows each part of a split gets."""
         inside = slice(*np.searchsorted(self.nodes, [move.node, move.node + 1]))
-        found = np.zeros(move.parts, np.int64)
-        np.add.at(found, _parts(move, self.codes[inside]), self.rows[inside])
-        return found
+        rows_of_part = np.zeros(move.parts, np.int64)
+        np.add.at(rows_of_part, _parts(move, self.codes[inside]), self.rows[inside])
+        return rows_of_part
 
 
 def code_counts(request: CountRequest, counted: pl.DataFrame) -> CodeCounts:
     """What the counts of a request tell of its first field."""
-    found = counted.sort(NODE)
-    columns = (found[name].to_numpy().astype(np.int64) for name in (NODE, "by0", ROWS))
+    by_node = counted.sort(NODE)
+    columns = (by_node[name].to_numpy().astype(np.int64) for name in (NODE, "by0", ROWS))
     return CodeCounts(request.by[0], frozenset(request.nodes), *columns)
 
 
@@ -59,7 +58,7 @@ def sizes_of(moves: Sequence[Move], tallies: Sequence[CodeCounts]) -> dict[int, 
     """How many rows each part gets that gets any; None where that was not counted."""
     sizes: dict[int, int] = {}
     for move in moves:
-        known = next((one for one in tallies if one.field == move.field and move.node in one.asked), None)
+        known = next((counts for counts in tallies if counts.field == move.field and move.node in counts.asked), None)
         if known is None:
             return None
         for part, rows in enumerate(known.of(move).tolist()):
@@ -101,7 +100,7 @@ class Route:
                 reached = set()
             rounds[-1].append(move)
             reached.update(range(move.first, move.first + move.parts))
-        return [tuple(one) for one in rounds]
+        return [tuple(moves) for moves in rounds]
 
     def at_once(self, nodes: NDArray[np.int32], fields: Mapping[str, NDArray[Any]]) -> NDArray[np.int32]:
         """The nodes that rows go to by moves none of which goes on from another."""
@@ -113,13 +112,13 @@ class Route:
         few = len(self.moves) < np.iinfo(np.int16).max  # which are sorted much faster
         order = np.argsort(places.astype(np.int16) if few else places, kind="stable")
         edges = np.searchsorted(places[order], np.arange(len(self.moves) + 2))
-        found = nodes.copy()
+        goals = nodes.copy()
         for number, move in enumerate(self.moves):
             inside = order[edges[number] : edges[number + 1]]
-            found[inside] = move.first + _parts(move, fields[move.field][inside])
+            goals[inside] = move.first + _parts(move, fields[move.field][inside])
         ended = order[edges[-2] : edges[-1]]
-        found[ended] = -1 - nodes[ended]
-        return found
+        goals[ended] = -1 - nodes[ended]
+        return goals
 
 
 def _parts(move: Move, codes: NDArray[Any]) -> NDArray[np.int64]:
@@ -173,13 +172,12 @@ class SparkEngine:
         self.released = {name: released(dtype) for name, dtype in schema.items()}
         self.held = {name: held_name(place) for place, name in enumerate(storable(schema))}
         self.known = tuple(self.held[name] for name in without_missing)
-        self.known_by = list(without_missing)
         self.source, self.lazy = source, scan
-        self.found: dict[tuple[str, ...], tuple[pl.DataFrame, NDArray[np.int64]]] = {}
+        self.values_of: dict[tuple[str, ...], tuple[pl.DataFrame, NDArray[np.int64]]] = {}
         self.raw = [name for name in raw if name in self.held]
-        self.told = self._survey([tuple(names) for names in asked], persons, self.raw)
-        self.read, self.rows = self.told.get(ALL, 0), self.told.get(KEPT, 0)
-        self.persons_left_out = self.told.get(LEFT_OUT, 0)
+        self.surveyed = self._survey([tuple(names) for names in asked], persons, self.raw)
+        self.read, self.rows = self.surveyed.get(ALL, 0), self.surveyed.get(KEPT, 0)
+        self.persons_left_out = self.surveyed.get(LEFT_OUT, 0)
         self.kept: list[str] = []
         self.active_nodes: set[int] = {0}
         self.levels = 0
@@ -222,12 +220,12 @@ class SparkEngine:
             None if persons is None else self._held(persons),
             tuple(self.held[name] for name in raw),
         )
-        found = self._arrived(self._grouped(self.source.mapped(survey, survey.schema()), ["rows"]))
+        counted = self._arrived(self._grouped(self.source.mapped(survey, survey.schema()), ["rows"]))
         for number, names in enumerate(known):
-            part = found.filter(pl.col("set") == number)
+            part = counted.filter(pl.col("set") == number)
             columns = [self._values(part, name, place) for place, name in enumerate(names)]
-            self.found[names] = pl.DataFrame(columns), part["rows"].to_numpy().astype(np.int64)
-        rest = found.filter(pl.col("set") < 0)
+            self.values_of[names] = pl.DataFrame(columns), part["rows"].to_numpy().astype(np.int64)
+        rest = counted.filter(pl.col("set") < 0)
         return dict(zip(rest["set"].to_list(), rest["rows"].to_list(), strict=True))
 
     def _values(self, part: pl.DataFrame, name: str, place: int) -> pl.Series:
@@ -235,8 +233,8 @@ class SparkEngine:
         import polars as pl
 
         kind = stored_type(self.schema[name])
-        found = part[f"{form_of(kind)}{place}"].alias(name)
-        held = found.str.decode("hex") if isinstance(kind, pl.Binary) else found.cast(kind)
+        values = part[f"{form_of(kind)}{place}"].alias(name)
+        held = values.str.decode("hex") if isinstance(kind, pl.Binary) else values.cast(kind)
         return restored(held, self.schema[name])
 
     def _grouped(self, parts: Any, sums: Sequence[str]) -> Any:
@@ -250,9 +248,9 @@ class SparkEngine:
         """A small result of Spark, here."""
         import polars as pl
 
-        found = pl.from_arrow(told(result.toArrow))
-        assert isinstance(found, pl.DataFrame)
-        return found
+        frame = pl.from_arrow(result_of(result.toArrow))
+        assert isinstance(frame, pl.DataFrame)
+        return frame
 
     @property
     def scan(self) -> pl.LazyFrame:
@@ -262,13 +260,13 @@ class SparkEngine:
 
     def missing(self, names: Sequence[str]) -> dict[str, int]:
         """How many values are missing in columns that have missing values."""
-        found = {}
+        counts = {}
         for name in names:
             values, rows = self.distinct([name])
             count = int(rows[values[name].is_null().to_numpy()].sum())
             if count:
-                found[name] = count
-        return found
+                counts[name] = count
+        return counts
 
     def distinct_shares(self, names: Sequence[str]) -> dict[str, float]:
         """The share of different values among each raw column's known ones, 0 where it is far from 1."""
@@ -276,7 +274,7 @@ class SparkEngine:
 
     def _distinct_share(self, name: str) -> float:
         place = KNOWN - 2 * self.raw.index(name)
-        known, at_most = self.told.get(place, 0), self.told.get(place - 1, 0)
+        known, at_most = self.surveyed.get(place, 0), self.surveyed.get(place - 1, 0)
         if known < 2 or at_most < MOSTLY * known:
             return 0.0
         rows = self.source.rows()
@@ -287,11 +285,11 @@ class SparkEngine:
     def distinct(self, names: Sequence[str]) -> tuple[pl.DataFrame, NDArray[np.int64]]:
         """The different combinations of some columns' values, missing ones too, and how many rows have each."""
         asked = tuple(names)
-        if asked not in self.found:
+        if asked not in self.values_of:
             for name in asked:
                 self._held(name)
             self._survey([asked])
-        return self.found[asked]
+        return self.values_of[asked]
 
     def code(self, fields: Sequence[Field], kept: Sequence[str]) -> None:
         """Turn every row into its fields by looking its values up, and keep raw values."""
@@ -300,11 +298,11 @@ class SparkEngine:
         work = Code(tuple(map(self._lookup, fields)), self.known, tuple(self._held(name) for name in kept), size)
         with quiet():
             coded = self.source.mapped(work, f"{CONTENT} binary, {RAW} binary")
-            if self.told.get(PARTITIONS, 0) < self.partitions:
+            if self.surveyed.get(PARTITIONS, 0) < self.partitions:
                 coded = coded.repartition(self.partitions)
             self.coded = self.whole = coded.persist()
         self.persisted.append(self.coded)
-        self.found = {}
+        self.values_of = {}
 
     def _lookup(self, field: Field) -> Lookup:
         """A field's values as they are held, with their codes."""
@@ -316,15 +314,13 @@ class SparkEngine:
             column = stored(field.values[name]).alias(held)
             columns.append((column + 0.0) if column.dtype.is_float() else column)
         codes = pl.Series(field.name, field.codes)
-        content = BytesIO()
-        pl.DataFrame([*columns, codes]).write_ipc(content)
-        return Lookup(field.name, names, content.getvalue(), len(codes))
+        return Lookup(field.name, names, pack(pl.DataFrame([*columns, codes])), len(codes))
 
     def sample(self, draw: Draw, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """The fields of the rows that are drawn, from all executors."""
         with quiet():
-            found = self.coded.select(CONTENT).mapInArrow(DrawRows(draw, tuple(names)), f"{CONTENT} binary")
-        return fields_of(self._arrived(found)[CONTENT].to_list(), names)
+            drawn = self.coded.select(CONTENT).mapInArrow(DrawRows(draw, tuple(names)), f"{CONTENT} binary")
+        return fields_of(self._arrived(drawn)[CONTENT].to_list(), names)
 
     def count(self, requests: Sequence[CountRequest]) -> list[Counted]:
         """Count a batch of nodes in one scan: executors count their rows, and Spark adds up what they found."""
@@ -334,11 +330,11 @@ class SparkEngine:
         work = Count(tuple(requests), every)
         sums = [*(f"sum{place}" for place in range(work.widths[1])), ROWS]
         with quiet():
-            found = self._grouped(self.coded.select(CONTENT).mapInArrow(work, work.schema()), sums)
+            groups = self._grouped(self.coded.select(CONTENT).mapInArrow(work, work.schema()), sums)
         asked = [request for request in requests if len(request.by) >= FEW_FIELDS]
         if asked:
-            self._refuse_many(found, sum(request.most_groups(self.rows) for request in asked))
-        counted = self._arrived(found).sort("request", maintain_order=True)
+            self._refuse_many(groups, sum(request.most_groups(self.rows) for request in asked))
+        counted = self._arrived(groups).sort("request", maintain_order=True)
         self._let_go(self.coded)
         edges = np.searchsorted(counted["request"].to_numpy(), np.arange(len(requests) + 1))
         parts = [counted[int(edges[number]) : int(edges[number + 1])] for number in range(len(requests))]
@@ -373,18 +369,18 @@ class SparkEngine:
             self.coded = rows.persist()
             self.persisted.append(self.coded)
         else:  # what rows were made from level by level would grow too deep for Java's stack
-            self.coded = told(rows.localCheckpoint)
+            self.coded = result_of(rows.localCheckpoint)
             self._let_go(self.coded)
-        found = sizes_of(moves, tallies)
-        if found is None:
+        sizes = sizes_of(moves, tallies)
+        if sizes is None:
             work = Count((CountRequest((), (), ()),), (True,))
             with quiet():
                 parts = self.coded.mapInArrow(work, work.schema())
             counted = self._arrived(self._grouped(parts, [ROWS]))
             self._let_go(self.coded)
-            found = dict(zip(counted[NODE].to_list(), counted[ROWS].to_list(), strict=True))
-        self.active_nodes = set(found)
-        return found
+            sizes = dict(zip(counted[NODE].to_list(), counted[ROWS].to_list(), strict=True))
+        self.active_nodes = set(sizes)
+        return sizes
 
     def _let_go(self, kept: Any) -> None:
         """Let go of nodes of rows that later ones were made from: these are there now."""
@@ -399,10 +395,10 @@ class SparkEngine:
             yield from self._take(batch, names)
 
     def _take(self, nodes: Sequence[int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
-        found: dict[int, list[bytes]] = {}
+        packs_of: dict[int, list[bytes]] = {}
         for node, content in self._arrived(self._apart(nodes, names)).iter_rows():
-            found.setdefault(node, []).append(content)
-        for node, contents in found.items():
+            packs_of.setdefault(node, []).append(content)
+        for node, contents in packs_of.items():
             yield node, fields_of(contents, names)
 
     def _apart(self, nodes: Collection[int], names: Sequence[str]) -> Any:
@@ -426,8 +422,8 @@ class SparkEngine:
                 .groupBy(NODE)
                 .applyInArrow(one_node, f"{NODE} bigint, facts bigint, nodes binary, members binary")
             )
-        for number, facts, found, members in self._arrived(grown).iter_rows():
-            yield number, np.frombuffer(found, np.int64).reshape(-1, facts).copy(), np.frombuffer(members, np.int64)
+        for number, facts, content, members in self._arrived(grown).iter_rows():
+            yield number, np.frombuffer(content, np.int64).reshape(-1, facts).copy(), np.frombuffer(members, np.int64)
 
     def write(self, placing: Placing, names: Sequence[str], path: Path, kind: str) -> Written:
         """Sort the rows by ranges of what they say, let Spark write them, and put the parts together."""
@@ -435,9 +431,9 @@ class SparkEngine:
         return write_sorted(self.whole, placing, names, kept, self.partitions, self.rows, path, kind)
 
 
-def _counted(request: CountRequest, found: pl.DataFrame) -> Counted:
+def _counted(request: CountRequest, groups: pl.DataFrame) -> Counted:
     def of(prefix: str, count: int) -> NDArray[np.int64]:
-        columns = [found[f"{prefix}{place}"].to_numpy() for place in range(count)]
-        return np.array(columns, np.int64).reshape(count, len(found))
+        columns = [groups[f"{prefix}{place}"].to_numpy() for place in range(count)]
+        return np.array(columns, np.int64).reshape(count, len(groups))
 
-    return Counted(found[NODE].to_numpy().astype(np.int64), of("by", len(request.by)), of("sum", len(request.sums)))
+    return Counted(groups[NODE].to_numpy().astype(np.int64), of("by", len(request.by)), of("sum", len(request.sums)))

@@ -28,8 +28,8 @@ def pack(frame: pl.DataFrame) -> bytes:
 
 def unpack(content: bytes, names: Sequence[str] | None = None) -> pl.DataFrame:
     """Some columns of the rows of a pack."""
-    found: pl.DataFrame = polars().read_ipc(BytesIO(content), columns=None if names is None else list(names))
-    return found if names is None else found.select(names)
+    frame: pl.DataFrame = polars().read_ipc(BytesIO(content), columns=None if names is None else list(names))
+    return frame if names is None else frame.select(names)
 
 
 def unpacked(batches: Iterable[Any], names: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:

@@ -53,14 +53,6 @@ def _freeze() -> None:
         frozen = len(sys.modules)
 
 
-def frame_of(content: bytes) -> pl.DataFrame:
-    """A small frame that was sent to executors."""
-    from io import BytesIO
-
-    found: pl.DataFrame = polars().read_ipc(BytesIO(content))
-    return found
-
-
 def chunks(batches: Iterable[Any], rows: int = CHUNK) -> Iterator[pl.DataFrame]:
     """Batches of Arrow as frames of about so many rows."""
     pl = polars()
@@ -84,15 +76,15 @@ def arrow(frame: pl.DataFrame) -> Iterator[Any]:
 
     table = frame.to_arrow(compat_level=polars().CompatLevel.oldest())
     simple = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
-    schema = pa.schema([pa.field(one.name, simple.get(one.type, one.type)) for one in table.schema])
+    schema = pa.schema([pa.field(column.name, simple.get(column.type, column.type)) for column in table.schema])
     yield from table.cast(schema).to_batches(max_chunksize=CHUNK)
 
 
 def without_signs(expression: pl.Expr) -> pl.Expr:
     """Numbers with -0.0 as 0.0, which it equals."""
     pl = polars()
-    found: Any = pl.when(expression == 0.0).then(0.0).otherwise(expression)
-    return found  # type: ignore[no-any-return]
+    unsigned: Any = pl.when(expression == 0.0).then(0.0).otherwise(expression)
+    return unsigned  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +96,7 @@ class Clean:
     def stored(self, frame: pl.DataFrame) -> pl.DataFrame:
         """A frame as it is held: nothing but null is missing."""
         pl = polars()
-        found = []
+        columns = []
         for place, name in enumerate(frame.columns):
             column = stored(frame[name])
             texts = list(self.missing.get(name, ()))
@@ -113,8 +105,8 @@ class Clean:
                 column = column.to_frame().select(kept.alias(name)).to_series()
             elif column.dtype.is_float():
                 column = column.fill_nan(None)
-            found.append(column.alias(held_name(place)))
-        held: Any = pl.DataFrame(found)
+            columns.append(column.alias(held_name(place)))
+        held: Any = pl.DataFrame(columns)
         return held  # type: ignore[no-any-return]
 
 
@@ -199,31 +191,31 @@ class Survey:
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Partial counts: (set, value of each column as a whole number, a number or a text, rows)."""
         pl = polars()
-        found = [part for frame in chunks(batches) for part in self._counted(frame)]
-        if found:
-            found.append(self._row(PARTITIONS, 1))
-            keys = [name for name in found[0].columns if name != ROWS]
-            yield from arrow(pl.concat(found).group_by(keys).agg(pl.col(ROWS).sum()))
+        parts = [part for frame in chunks(batches) for part in self._counted(frame)]
+        if parts:
+            parts.append(self._row(PARTITIONS, 1))
+            keys = [name for name in parts[0].columns if name != ROWS]
+            yield from arrow(pl.concat(parts).group_by(keys).agg(pl.col(ROWS).sum()))
 
     def _counted(self, frame: pl.DataFrame) -> list[pl.DataFrame]:
         pl = polars()
         kept = frame.drop_nulls(self.known) if self.known else frame
-        found = [self._row(ALL, len(frame)), self._row(KEPT, len(kept))]
+        parts = [self._row(ALL, len(frame)), self._row(KEPT, len(kept))]
         if len(kept) < len(frame):
             out = frame.filter(pl.any_horizontal(pl.col(self.known).is_null()))
-            found.append(self._row(LEFT_OUT, _persons(out, self.persons)))
+            parts.append(self._row(LEFT_OUT, _persons(out, self.persons)))
         for place, name in enumerate(self.raw):
             values = kept[name].drop_nulls()
-            found.append(self._row(KNOWN - 2 * place, len(values)))
-            found.append(self._row(KNOWN - 2 * place - 1, values.n_unique()))
+            parts.append(self._row(KNOWN - 2 * place, len(values)))
+            parts.append(self._row(KNOWN - 2 * place - 1, values.n_unique()))
         for number, names in enumerate(self.sets):
             grouped = kept.select(
                 without_signs(pl.col(name)).alias(name) if kept.schema[name].is_float() else pl.col(name)
                 for name in names
             )
             grouped = grouped.group_by(list(names)).agg(pl.len().cast(pl.Int64).alias(ROWS))
-            found.append(grouped.select(pl.lit(number, pl.Int32).alias(SET), *_keys(names, grouped.schema, self), ROWS))
-        return found
+            parts.append(grouped.select(pl.lit(number, pl.Int32).alias(SET), *_keys(names, grouped.schema, self), ROWS))
+        return parts
 
     @property
     def width(self) -> int:
@@ -263,17 +255,17 @@ def form_of(dtype: Any) -> str:
 
 def _keys(names: Sequence[str], schema: Mapping[str, Any], survey: Survey) -> list[Any]:
     pl = polars()
-    found = []
+    keys = []
     for name, kind in _forms(survey.width):
         place = int(name[-1])
         held = names[place] if place < len(names) else None
         if held is None or f"{form_of(schema[held])}{place}" != name:
-            found.append(pl.lit(None, kind).alias(name))
+            keys.append(pl.lit(None, kind).alias(name))
         elif schema[held] == pl.Binary:
-            found.append(pl.col(held).bin.encode("hex").alias(name))
+            keys.append(pl.col(held).bin.encode("hex").alias(name))
         else:
-            found.append(pl.col(held).cast(kind).alias(name))
-    return found
+            keys.append(pl.col(held).cast(kind).alias(name))
+    return keys
 
 
 def _persons(frame: pl.DataFrame, column: str | None) -> int:

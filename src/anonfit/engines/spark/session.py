@@ -46,11 +46,11 @@ def session() -> Any:
         from pyspark.sql import SparkSession
     except ModuleNotFoundError as error:
         raise MissingPackage(str(error.name), "spark", "The engine spark") from None
-    found = SparkSession.getActiveSession()
-    if found is not None:
-        return found
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
     if "SPARK_REMOTE" in os.environ:
-        return told(lambda: SparkSession.builder.getOrCreate())
+        return result_of(lambda: SparkSession.builder.getOrCreate())
     # Rows are counted by Python processes: they must be of the Python that runs here.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     _start_java()
@@ -61,7 +61,7 @@ def session() -> Any:
             if not known.contains(name):
                 builder = builder.config(name, value)
     with _own_interrupts():
-        return told(builder.getOrCreate)
+        return result_of(builder.getOrCreate)
 
 
 @contextmanager
@@ -90,10 +90,8 @@ def _start_java() -> None:
         ) from None
 
 
-def told(work: Callable[[], Result]) -> Result:
-    """What some work of Spark gives. Spark's own texts may hold values of records and addresses: only the kind of a
-    failure is told.
-    """
+def result_of(work: Callable[[], Result]) -> Result:
+    """What some work gives. An error says only its kind: Spark's own texts may hold values of records and addresses."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -124,5 +122,5 @@ def told(work: Callable[[], Result]) -> Result:
 def _kind(error: BaseException) -> str:
     """The kind of an error, with Spark's own word for it where there is one."""
     condition = getattr(error, "getCondition", None)
-    found = condition() if condition is not None else None
-    return f"{type(error).__name__} {found}" if found else type(error).__name__
+    word = condition() if condition is not None else None
+    return f"{type(error).__name__} {word}" if word else type(error).__name__

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.engines.contract import Opening
 from anonfit.engines.spark.rows import CHUNK, Clean, Load, Read, SharedFolderWork, Then, held_name
-from anonfit.engines.spark.session import quiet, session, told
+from anonfit.engines.spark.session import quiet, result_of, session
 from anonfit.engines.spark.storage import is_storable, restored, spark_type, stored_type
 from anonfit.errors import EngineError, SpecError
 from anonfit.tables.frames import is_spark, spark_types
@@ -31,9 +31,7 @@ PARTITION = 1 << 18
 
 @contextmanager
 def opened(source: Any, options: ReadOptions, asked: Opening, folder: Path) -> Iterator[SparkEngine]:
-    """The source's rows in Spark. Those of a DataFrame of Spark are written once: what makes it may give other rows the
-    next time.
-    """
+    """The source's rows in Spark; a DataFrame is written once, since it may give other rows the next time."""
     from anonfit.engines.spark.engine import SparkEngine
 
     texts = dict.fromkeys(options.clean, options.missing)
@@ -111,11 +109,11 @@ class HeldRows:
             names = list(held) if with_columns is None else with_columns
             left = n_rows
             for frame in self._frames([held[name] for name in names]):
-                found = pl.DataFrame([restored(frame[held[name]], self.types[name]).alias(name) for name in names])
-                found = found if predicate is None else found.filter(predicate)
-                found = found if left is None else found.head(left)
-                yield found
-                if left is not None and (left := left - len(found)) <= 0:
+                rows = pl.DataFrame([restored(frame[held[name]], self.types[name]).alias(name) for name in names])
+                rows = rows if predicate is None else rows.filter(predicate)
+                rows = rows if left is None else rows.head(left)
+                yield rows
+                if left is not None and (left := left - len(rows)) <= 0:
                     return
 
         return register_io_source(frames, schema=pl.Schema({name: self.types[name] for name in held}))
@@ -133,9 +131,9 @@ class HeldRows:
 @quiet()
 def hold(source: Any, types: Mapping[str, pl.DataType], missing: Mapping[str, Sequence[str]], folder: Path) -> HeldRows:
     """Write the columns of a DataFrame of Spark to a folder once: what makes it may give other rows the next time."""
-    found = _from_spark(source, types, missing)
-    rows = replace(found, work=SharedFolderWork(found.work, seen_mark(folder))).rows()
-    told(lambda: rows.write.mode("error").option("compression", "zstd").parquet(folder.absolute().as_uri()))
+    loading = _from_spark(source, types, missing)
+    rows = replace(loading, work=SharedFolderWork(loading.work, seen_mark(folder))).rows()
+    result_of(lambda: rows.write.mode("error").option("compression", "zstd").parquet(folder.absolute().as_uri()))
     return HeldRows(source.sparkSession, tuple(parts_of(folder)), types)
 
 
@@ -150,8 +148,8 @@ def parts_of(folder: Path) -> list[Path]:
     """The parts that executors wrote to a folder, in their order; it may be one that is not seen here."""
 
     def number(path: Path) -> tuple[int, str]:
-        found = re.match(r"part-(\d+)", path.name)
-        return int(found[1]) if found else 0, path.name
+        match = re.match(r"part-(\d+)", path.name)
+        return int(match[1]) if match else 0, path.name
 
     parts = sorted(folder.glob("part-*.parquet"), key=number) if folder.is_dir() else []
     if not (folder / "_SUCCESS").exists() and not parts:
@@ -171,7 +169,7 @@ def read_address(address: str) -> Any:
             ["data.source: an address with a password or key is not taken; give these by Spark's settings."]
         )
     spark = session()
-    return told(lambda: spark.read.parquet(address))
+    return result_of(lambda: spark.read.parquet(address))
 
 
 def _from_spark(source: Any, schema: Mapping[str, pl.DataType], missing: Mapping[str, Sequence[str]]) -> Loading:
@@ -179,9 +177,9 @@ def _from_spark(source: Any, schema: Mapping[str, pl.DataType], missing: Mapping
     names = storable(schema)
     # Columns are renamed by their places: names may have dots, or differ in case only.
     place_of = {name: f"column{place}" for place, name in enumerate(source.columns)}
-    found = source.toDF(*place_of.values()).select(*(place_of[name] for name in names))
+    frame = source.toDF(*place_of.values()).select(*(place_of[name] for name in names))
     clean = Clean({place_of[name]: tuple(texts) for name, texts in missing.items() if name in place_of})
-    return Loading(found, Load(clean, tuple(place_of[name] for name in names)), _words(schema, names))
+    return Loading(frame, Load(clean, tuple(place_of[name] for name in names)), _words(schema, names))
 
 
 def from_files(
@@ -205,11 +203,11 @@ def _runs(path: Path) -> list[tuple[int, int]]:
     from pyarrow import parquet
 
     metadata = parquet.read_metadata(path)
-    found: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     first = rows = 0
     for group in range(metadata.num_row_groups):
         rows += metadata.row_group(group).num_rows
         if rows >= PARTITION:
-            found.append((first, rows))
+            runs.append((first, rows))
             first, rows = first + rows, 0
-    return [*found, (first, rows)] if rows else found
+    return [*runs, (first, rows)] if rows else runs

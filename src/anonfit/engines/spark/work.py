@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.engines.contract import CountRequest, Draw, first_of_run
 from anonfit.engines.spark.packs import CONTENT, NODE, RAW, apart, pack, packed, unpack, unpacked
-from anonfit.engines.spark.rows import CHANGED, CHUNK, arrow, chunks, frame_of, polars, without_signs
+from anonfit.engines.spark.rows import CHANGED, CHUNK, arrow, chunks, polars, without_signs
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,17 +58,17 @@ class Code:
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Packs of coded rows, all of node 0, and of their raw values."""
         pl = polars()
-        tables = [frame_of(one.content) for one in self.lookups]
-        size = max([CHUNK, *(one.entries for one in self.lookups)])
+        tables = [unpack(lookup.content) for lookup in self.lookups]
+        size = max([CHUNK, *(lookup.entries for lookup in self.lookups)])
         for rows in chunks(batches, size):
             frame = rows.drop_nulls(self.known) if self.known else rows
-            found = [pl.repeat(0, len(frame), dtype=pl.Int32, eager=True).alias(NODE)]
-            found += [_looked_up(frame, one, table) for one, table in zip(self.lookups, tables, strict=True)]
-            coded = pl.DataFrame(found)
+            columns = [pl.repeat(0, len(frame), dtype=pl.Int32, eager=True).alias(NODE)]
+            columns += [_looked_up(frame, lookup, table) for lookup, table in zip(self.lookups, tables, strict=True)]
+            coded = pl.DataFrame(columns)
             raw = frame.select(pl.col(name).alias(f"raw{place}") for place, name in enumerate(self.kept))
             for first in range(0, len(frame), self.rows):
-                parts = (pack(one.slice(first, self.rows)) for one in (coded, raw))
-                yield packed({name: [part] for name, part in zip((CONTENT, RAW), parts, strict=True)})
+                content, kept = pack(coded.slice(first, self.rows)), pack(raw.slice(first, self.rows))
+                yield packed({CONTENT: [content], RAW: [kept]})
 
 
 def _looked_up(frame: pl.DataFrame, lookup: Lookup, table: pl.DataFrame) -> pl.Series:
@@ -77,17 +77,15 @@ def _looked_up(frame: pl.DataFrame, lookup: Lookup, table: pl.DataFrame) -> pl.S
     keys = frame.select(
         without_signs(pl.col(name)).alias(name) if frame.schema[name].is_float() else pl.col(name) for name in names
     )
-    found = keys.join(table, on=names, how="left", nulls_equal=True, maintain_order="left")[lookup.field]
-    if found.null_count() or len(found) != len(frame):
+    codes = keys.join(table, on=names, how="left", nulls_equal=True, maintain_order="left")[lookup.field]
+    if codes.null_count() or len(codes) != len(frame):
         raise AssertionError(CHANGED)
-    return found
+    return codes
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Counts the groups that some requests ask for: partial counts of a partition. Rows of finished nodes have a node
-    below 0.
-    """
+    """Counts the groups of some requests in one partition; rows of finished nodes have a node below 0."""
 
     requests: tuple[CountRequest, ...]
     every: tuple[bool, ...]
@@ -103,44 +101,50 @@ class Count:
                 asked = frame if self.every[number] else frame.filter(pl.col(NODE).is_in(request.nodes))
                 asked, keys = _keyed(asked, request)
                 parts[number].append(asked.group_by(keys).agg(*_sums(request), pl.len().cast(pl.Int64).alias(ROWS)))
-        for number, found in enumerate(parts):
-            if found:
-                counted = found[0]
-                if len(found) > 1:
+        for number, of_request in enumerate(parts):
+            if of_request:
+                counted = of_request[0]
+                if len(of_request) > 1:
                     keys = [name for name in counted.columns if name != ROWS and not name.startswith("sum")]
-                    counted = pl.concat(found).group_by(keys).agg(pl.exclude(keys).sum())
+                    counted = pl.concat(of_request).group_by(keys).agg(pl.exclude(keys).sum())
                 yield from arrow(self._padded(number, counted))
 
     @property
     def names(self) -> list[str]:
         """The columns that are needed."""
-        fields = (name for one in self.requests for name in (*one.by, *(name for sum_ in one.sums for name in sum_)))
-        within = (one.within[0] for one in self.requests if one.within is not None)
+        fields = (
+            name
+            for request in self.requests
+            for name in (*request.by, *(name for sum_ in request.sums for name in sum_))
+        )
+        within = (request.within[0] for request in self.requests if request.within is not None)
         return list(dict.fromkeys([NODE, *fields, *within]))
 
     @property
     def widths(self) -> tuple[int, int]:
         """The largest numbers of fields that groups are made by, and of sums."""
-        return max(len(one.by) for one in self.requests), max(len(one.sums) for one in self.requests)
+        return max(len(request.by) for request in self.requests), max(len(request.sums) for request in self.requests)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of partial counts of whatever request."""
+        by, sums = self.widths
+        return [NODE, *(f"by{place}" for place in range(by)), *(f"sum{place}" for place in range(sums)), ROWS]
 
     def _padded(self, number: int, counted: pl.DataFrame) -> pl.DataFrame:
         """Counts of one request in the columns that all have."""
         pl = polars()
-        by, sums = self.widths
-        names = [NODE, *(f"by{place}" for place in range(by)), *(f"sum{place}" for place in range(sums)), ROWS]
         return counted.select(
             pl.lit(number, pl.Int32).alias(REQUEST),
             *(
                 (pl.col(name).cast(pl.Int64) if name in counted.columns else pl.lit(0, pl.Int64).alias(name))
-                for name in names
+                for name in self.columns
             ),
         )
 
     def schema(self) -> str:
         """The columns of the partial counts, as Spark says it."""
-        by, sums = self.widths
-        names = [NODE, *(f"by{place}" for place in range(by)), *(f"sum{place}" for place in range(sums)), ROWS]
-        return ", ".join([f"{REQUEST} int", *(f"{name} bigint" for name in names)])
+        return ", ".join([f"{REQUEST} int", *(f"{name} bigint" for name in self.columns)])
 
 
 def _keyed(rows: pl.DataFrame, request: CountRequest) -> tuple[pl.DataFrame, list[Any]]:
@@ -161,16 +165,16 @@ def _keyed(rows: pl.DataFrame, request: CountRequest) -> tuple[pl.DataFrame, lis
 
 def _sums(request: CountRequest) -> list[Any]:
     pl = polars()
-    found = []
+    sums = []
     for place, factors in enumerate(request.sums):
         if not factors:
-            found.append(pl.len().cast(pl.Int64).alias(f"sum{place}"))
+            sums.append(pl.len().cast(pl.Int64).alias(f"sum{place}"))
             continue
         product = pl.col(factors[0]).cast(pl.Int64)
         for name in factors[1:]:
             product = product * pl.col(name).cast(pl.Int64)
-        found.append(product.sum().alias(f"sum{place}"))
-    return found
+        sums.append(product.sum().alias(f"sum{place}"))
+    return sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +213,8 @@ class Finish:
         number = int(key[0].as_py())
         values = fields_of((content.as_buffer() for content in table.column(CONTENT)), self.names)
         nodes, members = loaded(self.grow)(number, values)
-        numbers = [pa.array([one], pa.int64()) for one in (number, nodes.shape[1])]
-        content = [pa.array([one.tobytes()], pa.binary()) for one in (nodes, members)]
+        numbers = [pa.array([entry], pa.int64()) for entry in (number, nodes.shape[1])]
+        content = [pa.array([array.tobytes()], pa.binary()) for array in (nodes, members)]
         return pa.table([*numbers, *content], names=[NODE, "facts", "nodes", "members"])
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from anonfit.engines.contract import Placing, Written
 from anonfit.engines.rows import sink
 from anonfit.engines.spark.packs import CONTENT, PART, RAW, apart, pack, packed, unpack
-from anonfit.engines.spark.rows import SharedFolderWork, frame_of, polars, without_signs
-from anonfit.engines.spark.session import quiet, told
+from anonfit.engines.spark.rows import SharedFolderWork, polars, without_signs
+from anonfit.engines.spark.session import quiet, result_of
 from anonfit.engines.spark.sources import parts_of, seen_mark
 from anonfit.engines.spark.storage import restored
 from anonfit.engines.spark.work import loaded
@@ -37,11 +37,11 @@ WRITTEN = 1 << 18
 def _placed(batches: Iterable[Any], placing: bytes) -> Iterator[pl.DataFrame]:
     """The ranks and raw values of rows."""
     pl = polars()
-    found = loaded(placing)
+    places = loaded(placing)
     for batch in batches:
         for content, raw in zip(batch.column(CONTENT), batch.column(RAW), strict=True):
-            codes = unpack(content.as_buffer(), found.fields)
-            ranks = found.ranks({name: codes[name].to_numpy(writable=True) for name in found.fields})
+            codes = unpack(content.as_buffer(), places.fields)
+            ranks = places.ranks({name: codes[name].to_numpy(writable=True) for name in places.fields})
             values = unpack(raw.as_buffer())
             yield pl.DataFrame([pl.Series(RANK, ranks.astype(np.int64)), *values.get_columns()])
 
@@ -86,7 +86,7 @@ def edges_of(samples: Sequence[bytes], parts: int) -> bytes:
     it stands there.
     """
     pl = polars()
-    keys = pl.concat([unpack(one) for one in samples])
+    keys = pl.concat([unpack(sample) for sample in samples])
     names = keys.columns
     keys = keys.sort(names, nulls_last=False)
     chosen = keys[[len(keys) * number // parts for number in range(1, parts)]]
@@ -105,7 +105,7 @@ class Cut:
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Parts, and packs of ranks and raw values."""
         pl = polars()
-        edges = frame_of(self.edges)
+        edges = unpack(self.edges)
         before = np.concatenate([[0], np.cumsum(edges[NUMBER].to_numpy().astype(np.int64))])
         for frame in _placed(batches, self.placing):
             parts = pl.Series(PART, _parts(_keys(frame), edges.drop(NUMBER), before))
@@ -124,10 +124,10 @@ def _parts(keys: pl.DataFrame, edges: pl.DataFrame, before: Any) -> Any:
     kinds, rows = order[KIND].to_numpy(), order["row"].to_numpy()
     opened, closed = np.cumsum(kinds == 0)[kinds == 1], np.cumsum(kinds == 2)[kinds == 1]
     rows = rows[kinds == 1]
-    found = np.empty(len(rows), np.int64)
+    parts = np.empty(len(rows), np.int64)
     # Equal to an edge that stands n times: any of the n + 1 parts from the one that it ends.
-    found[rows] = before[closed] + np.arange(len(rows)) % (before[opened] - before[closed] + 1)
-    return found
+    parts[rows] = before[closed] + np.arange(len(rows)) % (before[opened] - before[closed] + 1)
+    return parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +162,8 @@ def sorted_rows(coded: Any, placing: Placing, partitions: int, mark: str) -> Any
     content = pickle.dumps(placing)
     with quiet():
         sampled = coded.mapInArrow(SampleKeys(content), f"{CONTENT} binary")
-    samples = told(sampled.toArrow).column(CONTENT)
-    edges = edges_of([one.as_buffer() for one in samples], partitions * TIMES)
+    samples = result_of(sampled.toArrow).column(CONTENT)
+    edges = edges_of([sample.as_buffer() for sample in samples], partitions * TIMES)
     sort = SharedFolderWork(Sort(), mark)
 
     def one_part(key: tuple[Any, ...], table: Any) -> Any:
@@ -187,7 +187,7 @@ def write_sorted(
     """Write the rows, whose raw columns `kept` are raw0, raw1, …"""
     folder = path.with_name(f"{path.name}.parts")
     ordered = sorted_rows(coded, placing, partitions, seen_mark(folder))
-    told(lambda: ordered.write.mode("error").option("compression", "zstd").parquet(folder.absolute().as_uri()))
+    result_of(lambda: ordered.write.mode("error").option("compression", "zstd").parquet(folder.absolute().as_uri()))
     regions = placing.regions
     schema = {name: kept[name] if name in kept else regions.schema[name] for name in names}
     written = 0
@@ -216,7 +216,7 @@ def _packs(folder: Path) -> Iterator[pl.DataFrame]:
     """The written rows in their order, a pack at a time: every file has some parts, in their order."""
     files = (_packs_of(path) for path in parts_of(folder))
     last = (-1, -1)
-    for part, number, content in heapq.merge(*files, key=lambda one: one[:2]):
+    for part, number, content in heapq.merge(*files, key=lambda pack: pack[:2]):
         if (part, number) <= last:
             raise AssertionError("parts of the released table are not in order")
         last = part, number

@@ -35,7 +35,7 @@ def within(node: Any, *kinds: type[Any]) -> list[Any]:
     """The parts of an expression that are of a kind; not those of queries within it."""
     return [
         part
-        for part in node.walk(prune=lambda one: isinstance(one, exp.Query) and one is not node)
+        for part in node.walk(prune=lambda inner: isinstance(inner, exp.Query) and inner is not node)
         if isinstance(part, kinds)
     ]
 
@@ -126,7 +126,7 @@ class Origins:
 def _place(scope: Scope, name: str) -> int | None:
     """Where a query shows a name."""
     names: list[Any] = scope.outer_columns or getattr(scope.expression, "named_selects", [])
-    return next((place for place, one in enumerate(names) if str(one).lower() == name.lower()), None)
+    return next((place for place, shown in enumerate(names) if str(shown).lower() == name.lower()), None)
 
 
 RELATIONS = {exp.EQ: ("=", "="), exp.LT: ("<", ">"), exp.LTE: ("<=", ">="), exp.GT: (">", "<"), exp.GTE: (">=", "<=")}
@@ -148,75 +148,64 @@ def joined(node: Any, kind: type[Any]) -> list[Any]:
 
 
 class Conditions:
-    """Makes trees of conditions."""
+    """Makes trees of the conditions of a query; `by_alias` says whether they may name what the query shows."""
 
-    def __init__(self, origins: Origins) -> None:
-        self.origins = origins
+    def __init__(self, origins: Origins, scope: Scope, *, by_alias: bool = False) -> None:
+        self.origins, self.scope, self.by_alias = origins, scope, by_alias
 
-    def tree(self, scope: Scope, node: Any, *, by_alias: bool = False) -> list[Any]:
-        """The tree of a condition of a query."""
-        return self._tree(_Place(scope, by_alias), node)
-
-    def _tree(self, place: _Place, node: Any) -> list[Any]:
+    def tree(self, node: Any) -> list[Any]:
+        """The tree of a condition."""
         node = node.unnest()
         if isinstance(node, exp.And | exp.Or):
             kind = exp.And if isinstance(node, exp.And) else exp.Or
-            return ["and" if kind is exp.And else "or", [self._tree(place, part) for part in joined(node, kind)]]
+            return ["and" if kind is exp.And else "or", [self.tree(part) for part in joined(node, kind)]]
         if isinstance(node, exp.Not):
-            return ["not", self._tree(place, node.this)]
+            return ["not", self.tree(node.this)]
         if isinstance(node, exp.NEQ):
-            return ["not", self._comparison(place, node, ("=", "="))]
+            return ["not", self._comparison(node, ("=", "="))]
         if type(node) in RELATIONS:
-            return self._comparison(place, node, RELATIONS[type(node)])
+            return self._comparison(node, RELATIONS[type(node)])
         if isinstance(node, exp.Boolean):
             return ["truth", bool(node.this)]
         if isinstance(node, exp.Between) and not node.args.get("symmetric"):
             ends = ((">=", node.args["low"]), ("<=", node.args["high"]))
-            return ["and", [self._compared(place, node.this, relation, [end]) for relation, end in ends]]
+            return ["and", [self._compared(node.this, relation, [end]) for relation, end in ends]]
         if isinstance(node, exp.In) and node.expressions and not any(node.args.get(key) for key in ("query", "unnest")):
-            return self._compared(place, node.this, "=", node.expressions)
+            return self._compared(node.this, "=", node.expressions)
         if isinstance(node, exp.Is):
             if isinstance(node.expression, exp.Null):
-                return self._compared(place, node.this, "null", [])
+                return self._compared(node.this, "null", [])
             if isinstance(node.expression, exp.Boolean):
-                return self._compared(place, node.this, "=", [node.expression])
+                return self._compared(node.this, "=", [node.expression])
         return ["?", _reason(node)]
 
-    def _comparison(self, place: _Place, node: Any, relations: tuple[str, str]) -> list[Any]:
+    def _comparison(self, node: Any, relations: tuple[str, str]) -> list[Any]:
         """Two sides held against each other."""
         left, right = node.this.unnest(), node.expression.unnest()
         values = [_value(side) for side in (left, right)]
         if all(values):
             return ["same", values] if relations[0] == "=" else ["?", "compares values with each other"]
         if values[1]:
-            return self._compared(place, left, relations[0], [right])
+            return self._compared(left, relations[0], [right])
         if values[0]:
-            return self._compared(place, right, relations[1], [left])
+            return self._compared(right, relations[1], [left])
         if isinstance(left, exp.Column) and isinstance(right, exp.Column):
             # How tables are joined is counted as that.
             return ["?", "" if isinstance(node, exp.EQ) else "compares columns with each other"]
         return ["?", _reason(left if isinstance(right, exp.Column) else right)]
 
-    def _compared(self, place: _Place, side: Any, relation: str, against: list[Any]) -> list[Any]:
+    def _compared(self, side: Any, relation: str, against: list[Any]) -> list[Any]:
         """A column held against values."""
         side = side.unnest()
         if not isinstance(side, exp.Column):
             return ["?", _reason(side)]
-        origin = self.origins.of(place.scope, side, by_alias=place.by_alias)
-        values = [_value(one.unnest()) for one in against]
+        origin = self.origins.of(self.scope, side, by_alias=self.by_alias)
+        values = [_value(other.unnest()) for other in against]
         if not origin.is_plain:
             return ["?", "selects by what is computed"]
         if not all(values):
-            return ["?", _reason(next(one for one, value in zip(against, values, strict=True) if not value))]
+            return ["?", _reason(next(other for other, value in zip(against, values, strict=True) if not value))]
         return [relation, origin.columns[0], values]
-
-
-class _Place:
-    """Where a condition stands."""
-
-    def __init__(self, scope: Scope, by_alias: bool) -> None:
-        self.scope = scope
-        self.by_alias = by_alias
 
 
 def _value(node: Any) -> list[str] | None:
@@ -234,7 +223,11 @@ def _value(node: Any) -> list[str] | None:
             return ["date", str(node.this.this)]
         return _value(node.this)
     if isinstance(node, exp.Date | exp.Timestamp | exp.TsOrDsToDate) and isinstance(node.this, exp.Literal):
-        return ["date", str(node.this.this)] if len([one for one in node.args.values() if one]) == 1 else None
+        return (
+            ["date", str(node.this.this)]
+            if len([argument for argument in node.args.values() if argument]) == 1
+            else None
+        )
     return None
 
 

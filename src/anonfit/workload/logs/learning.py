@@ -10,7 +10,7 @@ in.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import ge, gt, le, lt
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,16 @@ from anonfit.workload.logs.merging import Merged, RawRows, columns_named, merge
 from anonfit.workload.logs.shapes import QueriedColumns
 from anonfit.workload.logs.tallies import LogTally, Uses, read_log
 from anonfit.workload.parsing import predicate_text
-from anonfit.workload.predicates import And, Condition, Predicate, Relation, Value, all_of, conditions_of, kinds_of
+from anonfit.workload.predicates import (
+    Condition,
+    Predicate,
+    Relation,
+    Value,
+    all_of,
+    conditions_of,
+    evaluated,
+    kinds_of,
+)
 from anonfit.workload.truth import RawTable
 
 CONDITIONS = 32
@@ -62,7 +71,14 @@ def _parts(rows: RawRows, conditions: Sequence[Condition]) -> tuple[NDArray[np.u
     for batch in rows.batches(columns_named(conditions)):
         own = RawTable(batch.frame)
         # A missing value meets neither a condition nor its opposite, so a row has three ways to stand to each.
-        stands = np.stack([_stand(own, one) for one in conditions], axis=1)  # (row, condition)
+        # (row, condition) 1 where a condition holds, 2 where its opposite does, 0 where the value is missing
+        stands = np.stack(
+            [
+                own.holds(condition).astype(np.uint8) + 2 * own.holds(_opposite(condition)).astype(np.uint8)
+                for condition in conditions
+            ],
+            axis=1,
+        )
         parts, part_of = np.unique(stands, axis=0, return_inverse=True)
         more = batch.persons(part_of.ravel().astype(np.int64), len(parts))
         known, place = np.unique(np.vstack([known, parts]), axis=0, return_inverse=True)
@@ -79,30 +95,25 @@ def _frequent(counts: Mapping[Predicate, int]) -> list[Condition]:
         for condition in set(conditions_of(predicate)):
             times[condition] = times.get(condition, 0) + count
     frequent: list[Condition] = []
-    for condition in sorted(times, key=lambda one: (-times[one], repr(one))):
+    for condition in sorted(times, key=lambda candidate: (-times[candidate], repr(candidate))):
         if _opposite(condition) not in frequent and len(frequent) < CONDITIONS:
             frequent.append(condition)
     return frequent
 
 
 def _opposite(condition: Condition) -> Condition:
-    return Condition(condition.column, condition.relation.opposite, condition.values, kind=condition.kind)
-
-
-def _stand(rows: RawTable, condition: Condition) -> NDArray[np.uint8]:
-    """(row,) 1 where a condition holds, 2 where its opposite does, 0 where the value is missing."""
-    return rows.holds(condition).astype(np.uint8) + 2 * rows.holds(_opposite(condition)).astype(np.uint8)
+    return replace(condition, relation=condition.relation.opposite)
 
 
 def _conditions(conditions: Sequence[Condition], part: NDArray[np.uint8]) -> list[Condition]:
     """What holds in a part."""
-    found = []
+    holding = []
     for condition, stand in zip(conditions, part.tolist(), strict=True):
         if stand == 0:
-            found.append(Condition(condition.column, Relation.MISSING, (), kind=condition.kind))
+            holding.append(Condition(condition.column, Relation.MISSING, (), kind=condition.kind))
         else:
-            found.append(condition if stand == 1 else _opposite(condition))
-    return list(dict.fromkeys(found))
+            holding.append(condition if stand == 1 else _opposite(condition))
+    return list(dict.fromkeys(holding))
 
 
 def _tightest(conditions: Sequence[Condition]) -> list[Condition]:
@@ -112,26 +123,28 @@ def _tightest(conditions: Sequence[Condition]) -> list[Condition]:
     lowest = (Relation.AT_LEAST, Relation.MORE)
     best: dict[tuple[str, bool], Condition] = {}
     others: list[Condition] = []
-    for one in conditions:
-        if not one.relation.is_of_order or not one.kind.is_ordered:
-            others.append(one)
+    for condition in conditions:
+        if not condition.relation.is_of_order or not condition.kind.is_ordered:
+            others.append(condition)
             continue
-        key = (one.column, one.relation in lowest)
+        key = (condition.column, condition.relation in lowest)
         known = best.get(key)
-        if known is None or _is_tighter(one, known, is_low=key[1]):
-            best[key] = one
+        if known is None or _is_tighter(condition, known, is_low=key[1]):
+            best[key] = condition
     kept = [*best.values(), *others]
-    return [one for one in kept if not _follows(one, [other for other in kept if other is not one])]
+    return [
+        condition for condition in kept if not _follows(condition, [other for other in kept if other is not condition])
+    ]
 
 
-def _follows(one: Condition, others: Sequence[Condition]) -> bool:
+def _follows(condition: Condition, others: Sequence[Condition]) -> bool:
     """Whether a condition that rules something out is met wherever the others of its column are."""
-    own = [other for other in others if other.column == one.column and other.relation != Relation.MISSING]
-    if one.relation == Relation.NOT_MISSING:
+    own = [other for other in others if other.column == condition.column and other.relation != Relation.MISSING]
+    if condition.relation == Relation.NOT_MISSING:
         return bool(own)
     named = [other for other in own if other.relation == Relation.IN or other.relation.is_of_order]
-    return one.relation == Relation.NOT_IN and all(
-        any(not _meets(value, other) for other in named) for value in one.values
+    return condition.relation == Relation.NOT_IN and all(
+        any(not _meets(value, other) for other in named) for value in condition.values
     )
 
 
@@ -146,10 +159,10 @@ def _meets(value: Value, condition: Condition) -> bool:
     return bool(compare[condition.relation](value, end))
 
 
-def _is_tighter(one: Condition, known: Condition, *, is_low: bool) -> bool:
-    mine, its = one.values[0], known.values[0]
+def _is_tighter(condition: Condition, known: Condition, *, is_low: bool) -> bool:
+    mine, its = condition.values[0], known.values[0]
     if mine == its:
-        return one.relation in (Relation.MORE, Relation.LESS)
+        return condition.relation in (Relation.MORE, Relation.LESS)
     return (mine > its) == is_low  # type: ignore[operator]
 
 
@@ -159,19 +172,11 @@ def _asked(
     """(part,) How many queries select a part, of those that are made of the conditions."""
     stands = {condition: parts[:, at] == 1 for at, condition in enumerate(conditions)}
     stands |= {_opposite(condition): parts[:, at] == 2 for at, condition in enumerate(conditions)}
-    found = np.zeros(len(parts), np.int64)
+    queries = np.zeros(len(parts), np.int64)
     for predicate, times in counts.items():
         if all(condition in stands for condition in conditions_of(predicate)):
-            found += times * _holds(predicate, stands)
-    return found
-
-
-def _holds(predicate: Predicate, stands: Mapping[Condition, NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    if isinstance(predicate, Condition):
-        return stands[predicate]
-    parts = [_holds(part, stands) for part in predicate.parts]
-    holds: NDArray[np.bool_] = (np.logical_and if isinstance(predicate, And) else np.logical_or).reduce(parts)
-    return holds
+            queries += times * evaluated(predicate, stands.__getitem__)
+    return queries
 
 
 DIGITS = 4
@@ -230,11 +235,6 @@ def columns_of(
     return QueriedColumns(kinds_of(columns, frame), table, is_capped)
 
 
-def read_request(request: LogRequest, columns: QueriedColumns) -> LogTally:
-    """The counts of a log."""
-    return read_log(request.paths, columns, dialect=request.dialect)
-
-
 def learn(
     request: LogRequest,
     columns: Sequence[Column],
@@ -255,18 +255,19 @@ def learn(
     Returns:
         The selections, those of most queries first, and a weight for every quasi-identifier.
     """
-    tally = read_request(request, columns_of(columns, rows.without_rows(), table=request.table, is_capped=is_capped))
+    queried = columns_of(columns, rows.without_rows(), table=request.table, is_capped=is_capped)
+    tally = read_log(request.paths, queried, dialect=request.dialect)
     selected, few = _selected(request, tally, rows, k)
-    whole = sum(one.times for one in selected) or 1
+    whole = sum(merged.times for merged in selected) or 1
     selections = tuple(
         LearnedSelection(
-            predicate_text(one.predicate),
-            max(round(one.times / whole, DIGITS), 10**-DIGITS),
-            one.own,
-            one.times,
-            one.alike,
+            predicate_text(merged.predicate),
+            max(round(merged.times / whole, DIGITS), 10**-DIGITS),
+            merged.own,
+            merged.times,
+            merged.alike,
         )
-        for one in selected
+        for merged in selected
     )
     return LearnedWorkload(tally, selections, _weights(tally, columns), few, request.minterms > 0)
 
@@ -277,8 +278,8 @@ def _selected(request: LogRequest, tally: LogTally, rows: RawRows, k: int) -> tu
         return minterms(tally.predicates, rows, most=request.minterms, k=k), 0
     # Some are left out below, so a few more are looked at.
     merged = merge(tally.predicates, rows, most=2 * request.selections)
-    persons = rows.persons([one.predicate for one in merged]).tolist()
-    enough = [one for one, selected in zip(merged, persons, strict=True) if selected >= k]
+    persons = rows.persons([rectangle.predicate for rectangle in merged]).tolist()
+    enough = [rectangle for rectangle, selected in zip(merged, persons, strict=True) if selected >= k]
     return enough[: request.selections], len(merged) - len(enough)
 
 
@@ -286,7 +287,7 @@ def _weights(tally: LogTally, columns: Sequence[Column]) -> tuple[LearnedWeight,
     """The share that every quasi-identifier has in the uses of all of them; none if none is used."""
     names = [column.name for column in columns if column.role == Role.QUASI_IDENTIFIER]
     uses = {name: tally.uses.get(name, Uses()) for name in names}
-    whole = sum(one.total for one in uses.values())
+    whole = sum(use.total for use in uses.values())
     if not whole:
         return ()
     return tuple(LearnedWeight(name, round(uses[name].total / whole, DIGITS), uses[name]) for name in names)

@@ -24,8 +24,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.tables.frames import categorized
-from anonfit.workload.predicates import Condition, Or, Predicate, all_of, conditions_of
-from anonfit.workload.rectangles import by_column, column_of
+from anonfit.workload.denoising_models import mixed
+from anonfit.workload.predicates import Condition, Or, Predicate, all_of, column_of, conditions_of
+from anonfit.workload.rectangles import by_column
 from anonfit.workload.truth import RawTable
 
 PersonsOf = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
@@ -59,11 +60,11 @@ class RawRows:
 
     def persons(self, predicates: Sequence[Predicate]) -> NDArray[np.int64]:
         """How many persons each predicate selects."""
-        found = np.zeros(len(predicates), np.int64)
+        sums = np.zeros(len(predicates), np.int64)
         for batch in self.batches(columns_named(predicates)) if predicates else ():
             rows = RawTable(batch.frame)
-            found += [batch.persons(rows.holds(one).astype(np.int64), 2)[1] for one in predicates]
-        return found
+            sums += [batch.persons(rows.holds(predicate).astype(np.int64), 2)[1] for predicate in predicates]
+        return sums
 
 
 def rows_of_frame(frame: pl.DataFrame, persons: PersonsOf) -> RawRows:
@@ -73,7 +74,7 @@ def rows_of_frame(frame: pl.DataFrame, persons: PersonsOf) -> RawRows:
 
 def columns_named(predicates: Iterable[Predicate]) -> list[str]:
     """The columns that predicates are about, in the order of their names."""
-    return sorted({condition.column for one in predicates for condition in conditions_of(one)})
+    return sorted({condition.column for predicate in predicates for condition in conditions_of(predicate)})
 
 
 BITS = 20
@@ -118,7 +119,7 @@ def _different(rows: RawRows, names: Sequence[str], wanted: NDArray[np.bool_]) -
     different: pl.DataFrame | None = None
     for frame, keys in _keyed(rows, names):
         chosen = np.flatnonzero(wanted[_first_bits(keys)])
-        some = frame[chosen].select(pl.col(name).alias(one) for name, one in zip(names, columns, strict=True))
+        some = frame[chosen].select(pl.col(name).alias(held) for name, held in zip(names, columns, strict=True))
         some = some.with_columns(pl.Series(KEY, keys[chosen]), pl.lit(1, pl.Int64).alias(TIMES))
         both = some if different is None else pl.concat([different, some])
         different = both.group_by(*columns, KEY).agg(pl.col(TIMES).sum())
@@ -131,7 +132,7 @@ def _keyed(rows: RawRows, names: Sequence[str]) -> Iterator[tuple[pl.DataFrame, 
     for batch in rows.batches(names):
         keys = np.zeros(len(batch.frame), np.uint64)
         for name in names:
-            keys = _mixed(keys * np.uint64(31) + _mixed(_bits(batch.frame[name])))
+            keys = mixed(keys * np.uint64(31) + mixed(_bits(batch.frame[name])))
         yield batch.frame, keys
 
 
@@ -149,13 +150,6 @@ def _bits(values: pl.Series) -> NDArray[np.uint64]:
     else:
         numbers = (plain.cast(pl.Float64, strict=False).fill_null(0.0).to_numpy() + 0.0).view(np.uint64)
     return np.where(values.is_null().to_numpy(), _MISSING, numbers)
-
-
-def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Numbers whose every bit hangs on every bit of those given; no two become one."""
-    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return keys ^ (keys >> np.uint64(31))
 
 
 SAMPLE = 1024
@@ -190,7 +184,7 @@ def rectangles(predicate: Predicate) -> list[Predicate]:
 
 
 def _alternatives(predicate: Predicate) -> list[Predicate] | None:
-    """What a predicate is that is met by any of; None if these are too many."""
+    """The alternatives of which a predicate needs any one; None if they are too many."""
     if isinstance(predicate, Condition) or column_of(predicate) is not None:
         return [predicate]
     inner = [_alternatives(part) for part in predicate.parts]
@@ -198,7 +192,7 @@ def _alternatives(predicate: Predicate) -> list[Predicate] | None:
         return None
     known = [part for part in inner if part is not None]
     if isinstance(predicate, Or):
-        alternatives = [one for part in known for one in part]
+        alternatives = [alternative for part in known for alternative in part]
     else:
         if int(np.prod([len(part) for part in known], dtype=np.float64)) > MOST_PARTS:
             return None
@@ -222,21 +216,21 @@ def merge(counts: Mapping[Predicate, int], rows: RawRows, *, most: int, seed: in
     for predicate, times in counts.items():
         for part in rectangles(predicate):
             single[part] = single.get(part, 0) + times
-    ranked = sorted(single, key=lambda one: (-single[one], repr(one)))
+    ranked = sorted(single, key=lambda rectangle: (-single[rectangle], repr(rectangle)))
     if len(ranked) <= most:
-        return [Merged(one, single[one], single[one], 0) for one in ranked]
+        return [Merged(rectangle, single[rectangle], single[rectangle], 0) for rectangle in ranked]
     chosen, others = _chosen(ranked, single)
     sample = drawn_rows(rows, columns_named([*chosen, *others]), size=SAMPLE, seed=seed)
     leaders = _Leaders(RawTable(sample), 1.0)
     for alike in ALIKE:
         leaders = _Leaders(leaders.rows, alike, leaders.seen)
-        for one in chosen:
-            leaders.add(one, single[one])
+        for rectangle in chosen:
+            leaders.add(rectangle, single[rectangle])
         if len(leaders.merged) <= most:
             break
-    for one in others:
-        leaders.add(one, single[one], may_lead=False)
-    return sorted(leaders.merged, key=lambda one: (-one.times, repr(one.predicate)))[:most]
+    for rectangle in others:
+        leaders.add(rectangle, single[rectangle], may_lead=False)
+    return sorted(leaders.merged, key=lambda leader: (-leader.times, repr(leader.predicate)))[:most]
 
 
 def _chosen(ranked: Sequence[Predicate], times: Mapping[Predicate, int]) -> tuple[list[Predicate], list[Predicate]]:
@@ -246,19 +240,21 @@ def _chosen(ranked: Sequence[Predicate], times: Mapping[Predicate, int]) -> tupl
     if len(ranked) <= COMPARED:
         return list(ranked), []
     groups: dict[frozenset[str], list[Predicate]] = {}
-    for one in ranked:
-        groups.setdefault(_columns(one), []).append(one)
-    whole = sum(times[one] for one in ranked)
+    for predicate in ranked:
+        groups.setdefault(_columns(predicate), []).append(predicate)
+    whole = sum(times[predicate] for predicate in ranked)
     taken: set[Predicate] = set()
     for group in groups.values():
-        share = max(1, round(COMPARED * sum(times[one] for one in group) / whole))
+        share = max(1, round(COMPARED * sum(times[predicate] for predicate in group) / whole))
         places = np.linspace(0, len(group) - 1, min(share, len(group))).astype(int)
         taken |= {group[place] for place in places.tolist()}
-    return [one for one in ranked if one in taken], [one for one in ranked if one not in taken][:ASSIGNED]
+    return [predicate for predicate in ranked if predicate in taken], [
+        predicate for predicate in ranked if predicate not in taken
+    ][:ASSIGNED]
 
 
 def _columns(predicate: Predicate) -> frozenset[str]:
-    return frozenset(one.column for one in conditions_of(predicate))
+    return frozenset(condition.column for condition in conditions_of(predicate))
 
 
 class _Leaders:
@@ -280,8 +276,8 @@ class _Leaders:
         nearest = _nearest(self.bits[columns][: len(places)], bits, self.alike) if places else None
         if nearest is not None:
             at = places[nearest]
-            one = self.merged[at]
-            self.merged[at] = replace(one, times=one.times + times, alike=one.alike + 1)
+            leader = self.merged[at]
+            self.merged[at] = replace(leader, times=leader.times + times, alike=leader.alike + 1)
         elif may_lead:
             self._lead(columns, bits)
             places.append(len(self.merged))
@@ -303,10 +299,10 @@ class _Leaders:
         self.bits[columns] = known
 
 
-def _nearest(known: NDArray[np.uint8], one: NDArray[np.uint8], alike: float) -> int | None:
-    """Which of the known sets of rows is most like one, if any is alike enough."""
-    both = np.bitwise_count(known & one).sum(axis=1, dtype=np.int64)
-    either = np.bitwise_count(known | one).sum(axis=1, dtype=np.int64)
+def _nearest(known: NDArray[np.uint8], own: NDArray[np.uint8], alike: float) -> int | None:
+    """Which of the known sets of rows is most like a predicate's own, if any is alike enough."""
+    both = np.bitwise_count(known & own).sum(axis=1, dtype=np.int64)
+    either = np.bitwise_count(known | own).sum(axis=1, dtype=np.int64)
     share = np.where(either > 0, both / np.maximum(either, 1), 0.0)
     best = int(share.argmax())
     return best if share[best] >= alike else None

@@ -280,7 +280,7 @@ def require_dialect(name: str | None) -> None:
     except ModuleNotFoundError:
         raise MissingPackage("sqlglot", "sql", "A query log") from None
     if name is not None and not Dialect.get(name):
-        known = sorted(one.lower() for one in DIALECTS)
+        known = sorted(dialect.lower() for dialect in DIALECTS)
         raise RequestError(f"there is no dialect '{name}' of SQL; {did_you_mean(name, known)}")
 
 
@@ -290,10 +290,10 @@ def dialect_quoting(name: str | None) -> tuple[Quoting, str]:
 
     kind = Dialect.get_or_raise(name)
     tokenizer = kind.tokenizer_class
-    names = dict((one, one) if isinstance(one, str) else one for one in tokenizer.IDENTIFIERS)
+    names = dict((quote, quote) if isinstance(quote, str) else quote for quote in tokenizer.IDENTIFIERS)
     # What may be both is a name for sqlglot.
     texts = {quote for quote in tokenizer.QUOTES if isinstance(quote, str) and len(quote) == 1 and quote not in names}
-    remarks = tuple(one for one in tokenizer.COMMENTS if isinstance(one, str))
+    remarks = tuple(mark for mark in tokenizer.COMMENTS if isinstance(mark, str))
     return Quoting(
         {quote: quote for quote in sorted(texts)} | dict(sorted(names.items())),
         "\\" in tokenizer.STRING_ESCAPES,
@@ -361,7 +361,7 @@ class _Process:
 
     def answers(self, texts: Sequence[str], seconds: float) -> Iterator[Parsed]:
         """What is found of texts, as far as the process comes."""
-        writer = threading.Thread(target=self._tell, args=(texts,), daemon=True)
+        writer = threading.Thread(target=self._write, args=(texts,), daemon=True)
         self.threads.append(writer)
         writer.start()
         if self._next(START_SECONDS) is None:
@@ -373,7 +373,7 @@ class _Process:
             answer = json.loads(line)
             yield Parsed(answer.get("content"), answer.get("fault", ""))
 
-    def _tell(self, texts: Sequence[str]) -> None:
+    def _write(self, texts: Sequence[str]) -> None:
         with suppress(OSError, ValueError):  # it may have been stopped
             self.input.write(json.dumps(self.dialect) + "\n")
             for text in texts:

@@ -107,8 +107,8 @@ def slot_of(text: str) -> int | None:
     return int(inner) if text[:1] == opening and text[-1:] == closing and inner.isdecimal() else None
 
 
-class _Shaper:
-    """Takes values out of statements of one way of quoting."""
+class Shaper:
+    """Takes values out of statements of one way of quoting; `text_quotes` are the quotes that hold texts."""
 
     def __init__(self, quoting: Quoting, text_quotes: str) -> None:
         # What is never closed goes on to the end, so that no text is looked through twice.
@@ -256,16 +256,6 @@ def _slot(number: int, *, is_text: bool) -> str:
     return f"'{TEXT_SLOT[0]}{number}{TEXT_SLOT[1]}'" if is_text else f"{NUMBER_SLOT}{number:04d}"
 
 
-def shaper(quoting: Quoting, text_quotes: str) -> _Shaper:
-    """What takes values out of statements.
-
-    Args:
-        quoting: How texts and names are quoted.
-        text_quotes: Those of the quotes that hold texts.
-    """
-    return _Shaper(quoting, text_quotes)
-
-
 Slots = Sequence[Sequence[WrittenValue]]
 MOST_VALUES = 1_000
 """Values of a condition; more are no rectangle that people would ask for again."""
@@ -308,7 +298,7 @@ class QueriedColumns:
     def name(self, column: Sequence[Any]) -> str | None:
         """The column of a name and the tables that it may be of; None if it is none of this table."""
         name, tables = column
-        if self.table is not None and self.table.lower() not in (one.lower() for one in tables):
+        if self.table is not None and self.table.lower() not in (queried.lower() for queried in tables):
             return None
         if name in self.kinds:
             return str(name)
@@ -368,7 +358,7 @@ class Filler:
         kind, relation = self.columns.kinds[name], RELATIONS[tree[0]]
         if relation.is_of_order and kind.type == ColumnType.NOMINAL:
             return self.unknown(f"'{name}' is nominal and compared by order")
-        written = [one for value in tree[2] for one in self.written(value, slots)]
+        written = [entry for value in tree[2] for entry in self.written(value, slots)]
         if len(written) > MOST_VALUES:
             return self.unknown(f"'{name}' is compared with more than {MOST_VALUES:,} values")
         meant: list[Value] = []
@@ -389,7 +379,7 @@ class Filler:
         slot = slot_of(text[len(sign) :])
         if slot is None or slot >= len(slots):
             return [(form, text)]
-        return [(form, sign + one.text) for one in slots[slot]]
+        return [(form, sign + entry.text) for entry in slots[slot]]
 
     def values(self, name: str, kind: ColumnKind, form: str, text: str) -> tuple[Value, ...] | str:
         """What a written value means in a column, or why it means nothing."""
@@ -400,7 +390,9 @@ class Filler:
             literal = Literal(Form.NUMBER if is_number else Form(form), text, text)
             try:
                 meant = values_of(literal, kind)
-                can_be_written = all(number_in(written(one)) is not None for one in meant if isinstance(one, Fraction))
+                can_be_written = all(
+                    number_in(written(number)) is not None for number in meant if isinstance(number, Fraction)
+                )
             except (ValueError, OverflowError):
                 meant, can_be_written = (), False
             # A number too large to be written into a spec is none that a column has, either.

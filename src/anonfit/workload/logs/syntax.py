@@ -51,7 +51,6 @@ class _Statement:
         self.root = root
         self.scopes = list(root.traverse())
         self.origins = Origins()
-        self.conditions = Conditions(self.origins)
 
     def content(self) -> dict[str, Any]:
         """All that is used."""
@@ -78,8 +77,9 @@ class _Statement:
         """The columns of a query by what they are used for."""
         select = scope.expression
         for part in select.expressions:
-            windows = [one for window in within(part, exp.Window) for one in window.args.get("partition_by") or ()]
-            yield "grouped", self.columns(scope, windows)
+            windows = within(part, exp.Window)
+            partitions = [key for window in windows for key in window.args.get("partition_by") or ()]
+            yield "grouped", self.columns(scope, partitions)
             yield "shown", self.columns(scope, [part])
         order = select.args.get("order")
         yield "shown", self.columns(scope, [order] if order else [], by_alias=True)
@@ -90,7 +90,7 @@ class _Statement:
         for join in select.args.get("joins") or ():
             if join.args.get("on") is not None:
                 yield from self.filters(scope, join.args["on"])
-            names = [exp.column(one.name) for one in join.args.get("using") or ()]
+            names = [exp.column(key.name) for key in join.args.get("using") or ()]
             yield "joined", self.columns(scope, names)
         yield "grouped", [column for key in self.keys(scope) for column in self.columns(scope, [key], by_alias=True)]
 
@@ -105,17 +105,17 @@ class _Statement:
     def keys(self, scope: Scope) -> list[Any]:
         """What is grouped by; a number is the place of what is shown there."""
         group, shown = scope.expression.args.get("group"), scope.expression.expressions
-        found: list[Any] = []
+        keys: list[Any] = []
         parts = list(group.expressions) if group is not None else []
         for name in ("rollup", "cube", "grouping_sets"):
             parts += (group.args.get(name) or []) if group is not None else []
         for part in parts:
             if isinstance(part, exp.Literal) and not part.is_string and part.name.isdecimal():
                 place = int(part.name) - 1
-                found += shown[place : place + 1] if place >= 0 else []
+                keys += shown[place : place + 1] if place >= 0 else []
             elif isinstance(part, exp.Expr):
-                found.append(part)
-        return found
+                keys.append(part)
+        return keys
 
     def columns(self, scope: Scope, parts: Iterable[Any], *, by_alias: bool = False) -> list[Column]:
         """The columns of tables that expressions are made of."""
@@ -150,10 +150,10 @@ class _Statement:
         for name in ("where", "having"):
             clause = select.args.get(name)
             if clause is not None:
-                yield self.conditions.tree(scope, clause.this, by_alias=name == "having")
+                yield Conditions(self.origins, scope, by_alias=name == "having").tree(clause.this)
         for join in select.args.get("joins") or ():
             if join.args.get("on") is not None and not join.side:
-                yield self.conditions.tree(scope, join.args["on"])
+                yield Conditions(self.origins, scope).tree(join.args["on"])
 
     def asked(self) -> dict[str, Any] | None:
         """What a query asks of the rows that it selects, where it is of one table and that can be said."""

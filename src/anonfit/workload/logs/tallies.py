@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.workload.logs.reading import Statement, dialect_quoting, parse_statements, read_statements, require_dialect
-from anonfit.workload.logs.shapes import Filled, Filler, QueriedColumns, StatementShape, TooLarge, WrittenValue, shaper
+from anonfit.workload.logs.shapes import Filled, Filler, QueriedColumns, Shaper, TooLarge, WrittenValue
 from anonfit.workload.predicates import And, Condition, Predicate, all_of, any_of
 from anonfit.workload.rectangles import by_column
 
@@ -130,14 +130,14 @@ def read_log(
             tally.others += group.total
         else:
             counter.count(parsed.content, group)
-    tally.listed.sort(key=lambda one: (one.file, one.line))
+    tally.listed.sort(key=lambda unread: (unread.file, unread.line))
     return tally
 
 
 def _by_shape(paths: Sequence[Path], dialect: str | None, tally: LogTally) -> dict[str, _Alike]:
     """The statements by their shapes."""
     quoting, text_quotes = dialect_quoting(dialect)
-    shapes = shaper(quoting, text_quotes)
+    shaper = Shaper(quoting, text_quotes)
     by_shape: dict[str, _Alike] = {}
     kept = 0
     for statement in read_statements(paths, quoting):
@@ -146,7 +146,7 @@ def _by_shape(paths: Sequence[Path], dialect: str | None, tally: LogTally) -> di
             _not_read(tally, statement, 1, "it is too long, or a quote of it is never closed", "")
             continue
         try:
-            shape: StatementShape = shapes.shape(statement.text)
+            shape = shaper.shape(statement.text)
         except TooLarge as error:
             _not_read(tally, statement, 1, str(error), "")
             continue
@@ -209,7 +209,7 @@ class _Counter:
         """Count what is selected and asked with some values."""
         self.reasons.clear()
         filled = [self.filler.fill(tree, slots) for tree in content["selections"]]
-        selected = {_plain(one.predicate) for one in filled if one.predicate is not None and not one.is_empty}
+        selected = {_canonical(part.predicate) for part in filled if part.predicate is not None and not part.is_empty}
         self.tally.predicates.update(dict.fromkeys(selected, times))
         self.tally.selecting += times if selected else 0
         self.tally.unusable.update(dict.fromkeys(self.reasons, times))
@@ -227,10 +227,10 @@ class _Counter:
         aggregates = [self.aggregate(name, column) for name, column in asked["aggregates"]]
         if filled.is_empty or not filled.is_whole or None in aggregates or None in groups:
             return None
-        predicate = None if filled.predicate is None else _plain(filled.predicate)
+        predicate = None if filled.predicate is None else _canonical(filled.predicate)
         return Ask(
             predicate,
-            tuple(one for one in aggregates if one is not None),
+            tuple(aggregate for aggregate in aggregates if aggregate is not None),
             tuple(name for name in groups if name is not None),
         )
 
@@ -252,11 +252,11 @@ class _Counter:
         return name, released
 
 
-def _plain(predicate: Predicate) -> Predicate:
+def _canonical(predicate: Predicate) -> Predicate:
     """The predicate in an order that does not depend on how it was written, so that equal ones are one."""
     predicate = by_column(predicate)
     if isinstance(predicate, Condition):
         values = tuple(sorted(predicate.values, key=lambda value: (type(value).__name__, value)))
         return Condition(predicate.column, predicate.relation, values, kind=predicate.kind)
-    parts = sorted({_plain(part) for part in predicate.parts}, key=repr)
+    parts = sorted({_canonical(part) for part in predicate.parts}, key=repr)
     return all_of(parts) if isinstance(predicate, And) else any_of(parts)
