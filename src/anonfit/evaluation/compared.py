@@ -47,17 +47,17 @@ class Compared:
     @property
     def spec(self) -> Spec:
         """Its spec, as far as it is public."""
-        return self.release._made.spec
+        return self.release._draft.spec
 
     @property
     def schema(self) -> Schema:
         """Its columns."""
-        return self.release._made.schema
+        return self.release._draft.schema
 
     @property
     def table(self) -> pl.DataFrame:
         """Its rows."""
-        return self.release._made.table
+        return self.release._draft.table
 
     @property
     def k(self) -> int:
