@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands
 from anonfit.algorithms.mondrian import anonymize
+from anonfit.algorithms.refining import Refining
 from anonfit.algorithms.result import Anonymized, SelectionAnswers
 from anonfit.algorithms.selections import answer_selections
-from anonfit.algorithms.top_down import Refining, anonymize_top_down
+from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.algorithms.trees.making import TreeRequest, anonymize_by_tree
 from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.errors import AnonfitError
@@ -221,9 +222,9 @@ class Holdout:
         parent, nodes = np.array([-1]), np.zeros(len(self.known), np.int64)
         reached = np.zeros(len(self.others), np.int64)
         if regions is not None:
-            parent = regions.recoding.parents
             nodes[regions.numbers] = regions.nodes
             reached = _nodes(regions.recoding, self.others).astype(np.int64)
+            parent = regions.recoding.parents  # only now: a grid gets a node for each region that is reached first
         owners = self.setting.persons(self.others).entities
         return tuple(_judged(target, parent, nodes, reached, owners) for target in self.targets)
 
