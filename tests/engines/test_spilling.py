@@ -69,6 +69,14 @@ def test_a_folder_in_use_stays_whoever_uses_it(tmp_path):
 
 
 def test_a_query_can_be_interrupted(tmp_path):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # what began the tests ignores it, perhaps
+    try:
+        interrupt_query(tmp_path)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def interrupt_query(tmp_path):
     with connections.connect(tmp_path, memory=256 * 2**20) as connection:
         timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
