@@ -19,11 +19,11 @@ from anonfit.recoding.values import Unseen
 from anonfit.release.bind import demands_of, schema_of
 from anonfit.release.evidence import audit_draft, both_reports, require_passed
 from anonfit.release.folder import check_free, copy_release, load_folder
-from anonfit.release.large_tables import released_table
 from anonfit.release.publish import publish_draft
 from anonfit.release.result import Draft, Lazy, RowCounts
 from anonfit.release.retelling import spec_of_manifest
 from anonfit.release.run import extend, make
+from anonfit.release.table import drafted_table
 from anonfit.release.trees import MODEL, load_tree_folder, make_tree_of, publish_tree
 from anonfit.report.trees import drawn_svg
 from anonfit.runtime.progress import Stage, silent, stoppable
@@ -229,7 +229,7 @@ def _limited(spec: Spec, limit: float) -> Spec:
 def _released(draft: Draft, source: Any) -> Release:
     """A release whose table has been audited as it stands in memory."""
     with _used(draft):
-        audit = audit_draft(draft, released_table(draft))
+        audit = audit_draft(draft, drafted_table(draft))
         require_passed(audit)
         report: Lazy[Mapping[str, Any]] = Lazy(lambda: both_reports(draft, audit)[0])
         # Rows that are not held here may be others tomorrow, and what is limited in the report is measured for it.
@@ -257,7 +257,7 @@ def _frames(draft: Draft) -> Iterator[pl.DataFrame]:
 
 def _data(draft: Draft, source: Any) -> Any:
     """The released table as a frame of the kind that came in; a large one as a lazy frame of its file."""
-    return released_table(draft) if draft.is_large else like(source, draft.table, index=False)
+    return drafted_table(draft) if draft.is_large else like(source, draft.table, index=False)
 
 
 def _html_table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

@@ -17,7 +17,7 @@ from anonfit.algorithms.result import Anonymized
 from anonfit.criteria.targets import NumberTarget
 from anonfit.engines.contract import Engine, InMemory, out_of_core
 from anonfit.engines.levels.shape import Shape
-from anonfit.recoding.building import build_recoding, cells_of_codes
+from anonfit.recoding.recoding import build_recoding, cells_of_codes
 from anonfit.runtime.progress import Stage, silent
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Domain, Role, Schema

@@ -16,9 +16,8 @@ from anonfit.criteria.targets import CodedSelections, Signatures, signatures_of
 from anonfit.engines.contract import CountRequest, Engine, InMemory, out_of_core
 from anonfit.engines.levels.shape import signature_name
 from anonfit.engines.memory.engine import MemoryEngine
-from anonfit.recoding.building import cells_of_codes
 from anonfit.recoding.imprecision import Answers, answer
-from anonfit.recoding.recoding import Recoding
+from anonfit.recoding.recoding import Recoding, cells_of_codes
 from anonfit.tables.persons import persons_of
 from anonfit.tables.schema import Domain, OrderedDomain, Role, Schema
 from anonfit.workload.coding import ValueClasses, selection_boundaries, with_boundaries

@@ -17,7 +17,14 @@ import polars as pl
 from anonfit.auditing.boxes import LabelBoxes
 from anonfit.auditing.coding import BoolArray, IntArray
 from anonfit.auditing.counting import CountedRows, GroupCounter, GroupCounts
-from anonfit.auditing.findings import all_findings
+from anonfit.auditing.findings import (
+    all_findings,
+    joint_cells,
+    journalist_figures,
+    locate_in_other,
+    marketer_risk,
+    prosecutor_risk,
+)
 from anonfit.auditing.groups import Evidence, frequent_labels, group_sizes, read_persons
 from anonfit.auditing.hashing import aligned, aligned_texts
 from anonfit.auditing.observed import ObservedValues, observed_groups
@@ -33,7 +40,6 @@ from anonfit.auditing.result import (
     SetSizes,
     Share,
 )
-from anonfit.auditing.risk import joint_cells, journalist_figures, locate_in_other, marketer_risk, prosecutor_risk
 from anonfit.auditing.rows import Released, RowOrder, open_released
 from anonfit.auditing.source import Hashers, KeyTally, SourceRows, compare_rows
 from anonfit.errors import DataError, refuse_fork

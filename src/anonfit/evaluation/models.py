@@ -19,9 +19,8 @@ from anonfit.estimators.features import Encoding
 from anonfit.estimators.reading import RawReader, is_raw
 from anonfit.evaluation.learners import Predicts
 from anonfit.metrics.queries import bounded_domains, domains_of
-from anonfit.recoding.building import cells_of_codes
 from anonfit.recoding.imprecision import answer, overlapping
-from anonfit.recoding.recoding import Recoding
+from anonfit.recoding.recoding import Recoding, cells_of_codes
 from anonfit.release.bind import workload_of
 from anonfit.spec.model import SelectionSpec, Spec
 from anonfit.tables.codebook import typed

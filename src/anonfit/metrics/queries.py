@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 
 from anonfit.metrics.estimates import Ends, Estimator, QueryTable
 from anonfit.privacy.disclosure import Disclosure
-from anonfit.recoding.building import cells_of_codes
 from anonfit.recoding.imprecision import Answers, answer
-from anonfit.recoding.recoding import Recoding
+from anonfit.recoding.recoding import Recoding, cells_of_codes
 from anonfit.tables.codebook import code_column
 from anonfit.tables.persons import Persons
 from anonfit.tables.schema import Column, ColumnType, Domain, OrderedDomain, Role

@@ -24,9 +24,9 @@ from anonfit.privacy.disclosure import EVERYTHING, Disclosure
 from anonfit.recoding.values import Values
 from anonfit.release.bind import demands_of, workload_of
 from anonfit.release.explore import FIGURES
-from anonfit.release.large_tables import LargeTable, raw_columns, read_large, released_table
 from anonfit.release.measure import Appraisal, different_labels, formula_columns, measure_all
 from anonfit.release.result import Draft
+from anonfit.release.table import LargeTable, drafted_table, raw_columns, read_large
 from anonfit.report.asking import Aim, ReleaseRequest, aims_of, asked_content
 from anonfit.report.content import read_content, report_content
 from anonfit.spec.columns import QUASI_IDENTIFIER
@@ -312,7 +312,7 @@ def both_reports(draft: Draft, audit: Audit, *, ks: Sequence[int] = ()) -> tuple
     with ThreadPoolExecutor(1) as pool:
         attacking = pool.submit(_attack, draft, large)
         appraisal, asked = measure_all(draft, ks=ks, large=large), _asked(draft)
-        table = released_table(draft)
+        table = drafted_table(draft)
         facts = {
             "asked": asked,
             "different": {name: different_labels(table, name) for name in draft.recoding.quasi_identifiers},

@@ -35,9 +35,9 @@ from anonfit.metrics.rules import ROWS, AssociationRule, find_rules, items_of, r
 from anonfit.metrics.workload import TargetFigures, coded_targets, predictions, predictions_content
 from anonfit.privacy.disclosure import EVERYTHING, Disclosure
 from anonfit.release.bind import demands_of, refining_of, tree_of, workload_of
-from anonfit.release.large_tables import LargeTable, drawn_content, whole_domains
 from anonfit.release.result import Draft
 from anonfit.release.run import make
+from anonfit.release.table import LargeTable, drawn_content, whole_domains
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
 from anonfit.tables.persons import persons_in

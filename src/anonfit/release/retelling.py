@@ -22,7 +22,7 @@ from anonfit.release.evidence import (
     UNKNOWN_USE,
     asked_of,
 )
-from anonfit.release.large_tables import drawn_content
+from anonfit.release.table import drawn_content
 from anonfit.report.asking import GIVEN_MODEL, Aim
 from anonfit.report.content import following
 from anonfit.report.page import report_page

@@ -19,11 +19,11 @@ from test_same_release import _made, _spec
 from anonfit.api import run
 from anonfit.auditing import measuring
 from anonfit.errors import AnonfitError, AuditFailed
-from anonfit.release import large_tables
 from anonfit.release import result as made
+from anonfit.release import table as large_tables
 from anonfit.release.evidence import audit_draft, both_reports
-from anonfit.release.large_tables import drawn_regions
 from anonfit.release.publish import publish_draft
+from anonfit.release.table import drawn_regions
 from anonfit.spec.keywords import spec_of_keywords
 
 CASES = cases(FACTORS, 200)

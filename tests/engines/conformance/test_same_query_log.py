@@ -17,8 +17,8 @@ from test_same_release import _answered, _made
 from anonfit.auditing import measuring
 from anonfit.errors import DataError
 from anonfit.release import engine as release_engine
-from anonfit.release import large_tables
 from anonfit.release import result as made
+from anonfit.release import table
 from anonfit.release.evidence import audit_draft, both_reports
 from anonfit.release.result import Draft
 from anonfit.spec.keywords import spec_of_keywords
@@ -140,8 +140,8 @@ def test_a_table_that_is_never_read_as_a_whole(
 @pytest.mark.parametrize("huge", [1 << 16, 6, 0], ids=["none huge", "some huge", "all huge"])
 def test_queries_are_judged_on_rows_that_are_drawn(huge: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(made, "MANY_ROWS", 10)
-    monkeypatch.setattr(large_tables, "DRAWN", 150)
-    monkeypatch.setattr(large_tables, "HUGE", huge)
+    monkeypatch.setattr(table, "DRAWN", 150)
+    monkeypatch.setattr(table, "HUGE", huge)
     found = _made(_spec(tmp_path, 2, selections=10), "duckdb", 40)
     for report in both_reports(found, audit_draft(found, found.stored.path)):
         assert report["measured_on"]["rows"] < 400

@@ -18,7 +18,7 @@ from anonfit.algorithms.trees.spans import find_spans
 from anonfit.algorithms.trees.tree import ClassName, DecisionTree
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import AuditFailed, DataError, RequestError, listed
-from anonfit.recoding.building import build_recoding, cells_of_codes
+from anonfit.recoding.recoding import build_recoding, cells_of_codes
 from anonfit.tables.codebook import code_column, column_type
 from anonfit.tables.persons import Persons
 from anonfit.tables.scales import CutPoints
