@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from anonfit.errors import DataError, RequestError
 from anonfit_papers import purpose_gain, purpose_tables
-from anonfit_papers.purpose_gain import DENOISED, MEDIAN, ORIGINAL, PLAIN, REMOVED, Result, main, measure, report
+from anonfit_papers.purpose_gain import DENOISED, MEDIAN, ORIGINAL, PLAIN, REMOVED, Accuracies, main, measure, report
 from anonfit_papers.purpose_tables import TASKS, adult, data_folder, wages
 
 ROWS = 240
@@ -183,7 +183,7 @@ def test_rows_are_needed() -> None:
 def test_the_gain_is_the_mean_difference_with_its_paired_error() -> None:
     accuracy = {("T", name, 5): np.array([[80.0, 70.0], [82.0, 72.0]]) for name in (ORIGINAL, PLAIN, MEDIAN, REMOVED)}
     accuracy["T", DENOISED, 5] = np.array([[81.0, 71.0], [85.0, 75.0]])
-    result = Result(("a", "b"), (5,), accuracy)
+    result = Accuracies(("a", "b"), (5,), accuracy)
     lines = report(result).splitlines()
     assert "| InfoGain, subset splits, denoised | 78.00 |" in lines
     assert "| InfoGain as in the paper | 76.00 |" in lines

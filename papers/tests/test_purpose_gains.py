@@ -158,8 +158,8 @@ def test_the_rectangles_are_function_2() -> None:
 def test_the_imprecision_that_a_release_reports_is_the_one_counted_from_its_bounds(k: int) -> None:
     training, _ = people(0, 2)
     release = released(training, k, insensitive=["group"], criterion="selection", selections=SELECTIONS)
-    assert release._made.answers is not None
-    reported = release._made.answers.answers.imprecision
+    assert release._draft.answers is not None
+    reported = release._draft.answers.answers.imprecision
     assert reported.sum() > 0
     np.testing.assert_array_equal(reported, imprecision(training, release))
 

@@ -110,7 +110,7 @@ def test_masked_columns_keep_k_and_others_stay_as_they_are() -> None:
     assert int(found.frame.group_by("age", "school").len()["len"].min()) >= 20  # type: ignore[arg-type]
     assert found.parts["age"] > 1
     first = mask(table, [(("age", "school"), 20)], steps=1)
-    assert len(first.told["steps"]) == 1
+    assert len(first.refinements["steps"]) == 1
     assert mask(table, [(("age",), 20), (("school",), 20)], suppress=True).parts["school"] > 1
 
 

@@ -237,7 +237,7 @@ def test_census_accuracy_is_judged_at_every_k(
 ) -> None:
     full = Settings(quick=False, folder=Path())
     monkeypatch.setattr(census_accuracy, "table", lambda _: SimpleNamespace(name=data))
-    monkeypatch.setattr(census_accuracy, "rows_told", lambda _: "")
+    monkeypatch.setattr(census_accuracy, "rows_in_words", lambda _: "")
     result = CENSUS_ACCURACY.judge(full, census_gave(infogain, noise))
     assert result.verdict == verdict
     assert len(result.table) == 3 * 9
@@ -245,7 +245,7 @@ def test_census_accuracy_is_judged_at_every_k(
 
 def test_adult_is_held_to_larger_k_only(monkeypatch: pytest.MonkeyPatch) -> None:
     full = Settings(quick=False, folder=Path())
-    monkeypatch.setattr(census_accuracy, "rows_told", lambda _: "")
+    monkeypatch.setattr(census_accuracy, "rows_in_words", lambda _: "")
     gave = census_gave(81.0, 0.01)
     for cell, one in zip(cells(full), gave, strict=True):
         if cell.method == INFOGAIN and cell.k < 25:

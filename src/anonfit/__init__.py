@@ -89,20 +89,8 @@ __all__ = [
 
 _NAMES = {
     "anonfit.algorithms.trees.nearest": ("nearest_safe_tree",),
-    "anonfit.api": (
-        "Release",
-        "TreeRelease",
-        "anonymize",
-        "load",
-        "load_tree",
-        "run",
-        "run_tree",
-    ),
-    "anonfit.auditing": (
-        "Audit",
-        "TreeAudit",
-        "audit",
-    ),
+    "anonfit.api": ("Release", "TreeRelease", "anonymize", "load", "load_tree", "run", "run_tree"),
+    "anonfit.auditing": ("Audit", "TreeAudit", "audit"),
     "anonfit.errors": (
         "AnonfitError",
         "AuditFailed",
@@ -125,27 +113,12 @@ _NAMES = {
     "anonfit.evaluation.grid": ("evaluate",),
     "anonfit.evaluation.result": ("Evaluation",),
     "anonfit.recoding.recoding": ("Recoding",),
-    "anonfit.release.audits": (
-        "audit_release",
-        "audit_tree",
-    ),
-    "anonfit.spec.model": (
-        "Column",
-        "Spec",
-    ),
-    "anonfit.spec.parse": (
-        "parse_spec",
-        "read_spec",
-    ),
-    "anonfit.spec.write": (
-        "propose",
-        "write_spec",
-    ),
+    "anonfit.release.audits": ("audit_release", "audit_tree"),
+    "anonfit.spec.model": ("Column", "Spec"),
+    "anonfit.spec.parse": ("parse_spec", "read_spec"),
+    "anonfit.spec.write": ("propose", "write_spec"),
     "anonfit.tables.taxonomy": ("Taxonomy",),
-    "anonfit.tables.taxonomy_files": (
-        "read_taxonomy",
-        "write_taxonomy",
-    ),
+    "anonfit.tables.taxonomy_files": ("read_taxonomy", "write_taxonomy"),
 }
 """The public names of each module."""
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
@@ -159,9 +132,9 @@ def __getattr__(name: str) -> Any:
         return version("anonfit")
     if name not in _HOMES:
         raise AttributeError(f"module 'anonfit' has no attribute {name!r}")
-    found = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = found
-    return found
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -29,7 +29,7 @@ from anonfit.report.trees import drawn_svg
 from anonfit.runtime.progress import Stage, silent, stoppable
 from anonfit.spec.keywords import check_keywords, keyword_defaults, refuse_keywords, spec_of_keywords, takes_settings
 from anonfit.spec.kinds import FRACTION
-from anonfit.spec.model import ColumnSettings, Settings, Spec, TargetSpec
+from anonfit.spec.model import ColumnSettings, OutputSpec, Settings, Spec, TargetSpec
 from anonfit.spec.parse import read_spec, read_tree_spec, refuse_open
 from anonfit.tables.formats import FORMATS, FormatName
 from anonfit.tables.frames import like
@@ -62,7 +62,7 @@ class Release:
     data: Any
     recoding: Recoding
     _report: Mapping[str, Any] | Lazy[Mapping[str, Any]]
-    _made: Draft
+    _draft: Draft
     _folder: Path | None = None
     _curve: Sequence[int] = ()
 
@@ -76,29 +76,29 @@ class Release:
         """How top-down refinement came to the recoding: for the owner of the data, never saved with the release. None
         for other releases, and for one that was loaded.
         """
-        return self._made.refinements
+        return self._draft.refinements
 
     def __repr__(self) -> str:
         """What it is, without a row of it: a notebook or a log may show it."""
-        rows, names = self._made.released, list(self.recoding.quasi_identifiers)
-        if several := demands_of(self._made.spec).quasi_identifiers:
+        rows, names = self._draft.released, list(self.recoding.quasi_identifiers)
+        if several := demands_of(self._draft.spec).quasi_identifiers:
             demands = "; ".join(f"k={each.k} of {', '.join(each.columns)}" for each in several)
             return f"Release({demands}; rows={rows})"
-        return f"Release(k={self._made.spec.privacy.k}, rows={rows}, quasi_identifiers={names})"
+        return f"Release(k={self._draft.spec.privacy.k}, rows={rows}, quasi_identifiers={names})"
 
     def _repr_html_(self) -> str:
         """What it is, as a table for a notebook, without a row of it."""
-        spec = self._made.spec
+        spec = self._draft.spec
         generalized = dict.fromkeys(self.recoding.quasi_identifiers, "generalized")
-        raw = {column.name: "as it is" for column in self._made.schema.released_raw}
-        roles = {column.name: str(column.role) for column in self._made.schema.columns}
+        raw = {column.name: "as it is" for column in self._draft.schema.released_raw}
+        roles = {column.name: str(column.role) for column in self._draft.schema.columns}
         demands = [f"k = {spec.privacy.k}"]
         demands += [f"{demand.model} of {demand.column}" for demand in spec.privacy.diversity]
         if several := demands_of(spec).quasi_identifiers:
             demands[0] = "; ".join(f"k = {each.k} of {', '.join(each.columns)}" for each in several)
         lines = [(name, roles.get(name, ""), how) for name, how in (generalized | raw).items()]
         return _html_table(
-            f"Release of {self._made.released:,} rows: {', '.join(demands)}", ("column", "role", "released"), lines
+            f"Release of {self._draft.released:,} rows: {', '.join(demands)}", ("column", "role", "released"), lines
         )
 
     def save(self, path: str | Path, *, format: FormatName | None = None, replace: bool = False) -> Path:  # noqa: A002 - the contract's word
@@ -113,14 +113,15 @@ class Release:
             The folder.
         """
         if format is not None and format not in FORMATS:
-            raise RequestError(f"format = '{format}' is not known; valid: {', '.join(FORMATS)}.")
+            usual_first = sorted(FORMATS, key=lambda name: name != OutputSpec().format)
+            raise RequestError(f"format = '{format}' is not known; valid: {', '.join(usual_first)}.")
         if self._folder is not None:
             # What was loaded is passed on as it is, with its own evidence.
-            if format not in (None, self._made.spec.output.format):
+            if format not in (None, self._draft.spec.output.format):
                 raise RequestError("a loaded release keeps its format; make the release again in another one.")
             copy_release(self._folder, Path(path), replace=replace)
             return Path(path)
-        publish_draft(self._made, Path(path), kind=format, replace=replace, ks=self._curve)
+        publish_draft(self._draft, Path(path), kind=format, replace=replace, ks=self._curve)
         return Path(path)
 
     def to_table(self, address: str, table: str, *, replace: bool = False) -> None:
@@ -133,7 +134,7 @@ class Release:
         """
         from anonfit.tables.databases import write_to_database
 
-        write_to_database(address, table, _frames(self._made), self._made.dtypes, replace=replace)
+        write_to_database(address, table, _frames(self._draft), self._draft.dtypes, replace=replace)
 
     def extend(
         self,
@@ -181,10 +182,10 @@ class Release:
         Returns:
             The release of the new data.
         """
-        made = self._extended(data, unseen, stage, recoding=recoding, limit=suppression_limit)
-        with _used(made):
-            report = publish_draft(made, Path(out), replace=replace, stage=stage)
-            return Release(like(data, made.table, index=False), made.recoding, report, made)
+        draft = self._extended(data, unseen, stage, recoding=recoding, limit=suppression_limit)
+        with _used(draft):
+            report = publish_draft(draft, Path(out), replace=replace, stage=stage)
+            return Release(like(data, draft.table, index=False), draft.recoding, report, draft)
 
     def _extended(
         self, data: Any, unseen: str, stage: Stage = silent, *, recoding: Recoding | None, limit: float | None
@@ -194,13 +195,13 @@ class Release:
         taken = recoding or self.recoding
         if taken.quasi_identifiers != self.recoding.quasi_identifiers:
             raise RequestError("the recoding given is one of other quasi-identifiers than the release has.")
-        steered = self._made.steered
+        steered = self._draft.steered
         if self._folder is not None:
             targets = self.report["asked"].get("targets", ())
             steered = {target["column"]: target["kind"] == "number" for target in targets if target["used"]}
         elif steered is None:  # refining and trees know classes only
-            steered = {target.column: False for target in self._made.spec.targets}
-        spec = self._made.spec if limit is None else _limited(self._made.spec, limit)
+            steered = {target.column: False for target in self._draft.spec.targets}
+        spec = self._draft.spec if limit is None else _limited(self._draft.spec, limit)
         return extend(spec, taken, data, unseen=Unseen(unseen), steered=steered, stage=stage)
 
 
@@ -225,38 +226,38 @@ def _limited(spec: Spec, limit: float) -> Spec:
     return replace_part(spec, privacy=replace_part(spec.privacy, suppression_limit=float(limit)))
 
 
-def _released(made: Draft, source: Any) -> Release:
+def _released(draft: Draft, source: Any) -> Release:
     """A release whose table has been audited as it stands in memory."""
-    with _used(made):
-        audit = audit_draft(made, released_table(made))
+    with _used(draft):
+        audit = audit_draft(draft, released_table(draft))
         require_passed(audit)
-        report: Lazy[Mapping[str, Any]] = Lazy(lambda: both_reports(made, audit)[0])
+        report: Lazy[Mapping[str, Any]] = Lazy(lambda: both_reports(draft, audit)[0])
         # Rows that are not held here may be others tomorrow, and what is limited in the report is measured for it.
-        if made.scan is not None or made.spec.privacy.attack_limit < 1:
+        if draft.scan is not None or draft.spec.privacy.attack_limit < 1:
             report.get()
-        return Release(_data(made, source), made.recoding, report, made)
+        return Release(_data(draft, source), draft.recoding, report, draft)
 
 
 @contextmanager
-def _used(made: Draft) -> Iterator[None]:
+def _used(draft: Draft) -> Iterator[None]:
     """Remove what is stored of a table after a failure: the error, which a notebook keeps, would keep it."""
     try:
         yield
     except BaseException:
-        made.discard()
+        draft.discard()
         raise
 
 
-def _frames(made: Draft) -> Iterator[pl.DataFrame]:
+def _frames(draft: Draft) -> Iterator[pl.DataFrame]:
     """The released table, some rows at a time."""
-    if made.stored is None or not made.is_large:
-        return made.table.iter_slices(ROWS_AT_ONCE)
-    return made.stored.scan().collect_batches(chunk_size=ROWS_AT_ONCE, maintain_order=True)
+    if draft.stored is None or not draft.is_large:
+        return draft.table.iter_slices(ROWS_AT_ONCE)
+    return draft.stored.scan().collect_batches(chunk_size=ROWS_AT_ONCE, maintain_order=True)
 
 
-def _data(made: Draft, source: Any) -> Any:
+def _data(draft: Draft, source: Any) -> Any:
     """The released table as a frame of the kind that came in; a large one as a lazy frame of its file."""
-    return released_table(made) if made.is_large else like(source, made.table, index=False)
+    return released_table(draft) if draft.is_large else like(source, draft.table, index=False)
 
 
 def _html_table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -321,8 +322,8 @@ def anonymize(
                 "k is missing: how many persons must share every released combination? 10 is a common start."
             )
         spec = spec_of_keywords(str(data) if isinstance(data, str | Path) else data, words)
-    made = make(spec, threads=threads, stopping=stoppable)
-    return _released(made, spec.data.source)
+    draft = make(spec, threads=threads, stopping=stoppable)
+    return _released(draft, spec.data.source)
 
 
 @overload
@@ -388,10 +389,10 @@ def run(
         tree = make_tree_of(spec, stage=stage)
         return TreeRelease(tree.tree, publish_tree(tree, folder, replace=replace, stage=stage), folder)
     ks = read_ks(curve) if curve else ()
-    made = make(spec, stage=stage, stopping=stoppable)
-    with _used(made):
-        report = publish_draft(made, folder, replace=replace, ks=ks, stage=stage)
-        return Release(_data(made, spec.data.source), made.recoding, report, made, _curve=ks)
+    draft = make(spec, stage=stage, stopping=stoppable)
+    with _used(draft):
+        report = publish_draft(draft, folder, replace=replace, ks=ks, stage=stage)
+        return Release(_data(draft, spec.data.source), draft.recoding, report, draft, _curve=ks)
 
 
 def run_tree(
@@ -427,8 +428,8 @@ def load_table(path: str | Path) -> Release:
     loaded = load_folder(Path(path))
     spec = spec_of_manifest(loaded.manifest["spec"], loaded.recoding)
     rows = RowCounts(len(loaded.table), 0, 0)
-    made = Draft(spec, schema_of(spec, list(spec.columns)), loaded.table, loaded.recoding, rows)
-    return Release(loaded.table, loaded.recoding, loaded.report, made, Path(path).absolute())
+    draft = Draft(spec, schema_of(spec, list(spec.columns)), loaded.table, loaded.recoding, rows)
+    return Release(loaded.table, loaded.recoding, loaded.report, draft, Path(path).absolute())
 
 
 def load_tree(path: str | Path) -> ReleasedTree:

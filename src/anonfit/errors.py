@@ -48,15 +48,13 @@ __all__ = [
 ]
 
 _worked_in: int | None = None
-"""The process that has worked first."""
-
-
+"""The process that worked first."""
 _ENDLESS = re.compile(r"\S{1000,}")
 
 
 def _bounded(message: str) -> str:
-    """A message without all of a name that has a million signs; a file may hold one."""
-    return _ENDLESS.sub(lambda found: found[0][:200] + "…", message)
+    """A message in which an endless name, such as a file may hold, is cut short."""
+    return _ENDLESS.sub(lambda match: match[0][:200] + "…", message)
 
 
 class AnonfitError(Exception):
@@ -133,7 +131,7 @@ LONGEST_NAME, MOST_NAMES, MANY_NAMES = 60, 40, 10_000
 
 def printable(text: str) -> str:
     """A text in which all that a terminal or a page would obey and not show is written out, such as \\x1b."""
-    return OBEYED.sub(lambda found: ascii(found.group())[1:-1], text)
+    return OBEYED.sub(lambda match: ascii(match.group())[1:-1], text)
 
 
 def refuse_fork() -> None:
@@ -178,9 +176,9 @@ def listed(values: Iterable[object], limit: int = 5) -> str:
 
 def refuse_patterns(names: Iterable[str]) -> None:
     """Refuse names of columns that polars takes for a pattern of names: others would be read in their place."""
-    found = [name for name in names if name == "*" or (name.startswith("^") and name.endswith("$"))]
-    if found:
+    patterns = [name for name in names if name == "*" or (name.startswith("^") and name.endswith("$"))]
+    if patterns:
         raise DataError(
-            f"column names stand for other columns: {listed(found)}; rename them, since '*' and names from '^' to '$' "
-            "are patterns of names."
+            f"column names stand for other columns: {listed(patterns)}; rename them, since '*' and names from '^' to "
+            "'$' are patterns of names."
         )

@@ -13,9 +13,11 @@ import pytest
 from audit_folders import Folder
 from test_audit_planted_faults import IN_THE_FILE, NEEDS_SOURCE
 
+import anonfit as af
 from anonfit.auditing import counting, measuring, reading
 from anonfit.auditing.api import audit
 from anonfit.auditing.release_folder import audit_release
+from anonfit.auditing.rows import batches_of
 from anonfit.errors import AnonfitError, DataError
 
 
@@ -92,6 +94,19 @@ def test_lazy_frames(tmp_path: Path) -> None:
     folder.write()
     lazy = audit_release(folder.path, source=folder.raw.lazy(), rows_at_once=9).to_dict()
     assert lazy == audit_release(folder.path, source=folder.raw).to_dict()
+
+
+@pytest.mark.parametrize("values", ["labels", "representative"])
+def test_a_source_without_rows(tmp_path: Path, values: str) -> None:
+    frame = pl.DataFrame({"age": [20, 30, 30, 30, 30, 40] * 4})
+    path = af.anonymize(frame, quasi_identifiers=["age"], k=4, values=values).save(tmp_path / "release")
+    found = same(audit_release, path, source=frame.head(0), batches=(3,))
+    assert not found["passed"]
+
+
+def test_a_table_without_rows_is_one_batch() -> None:
+    batches = list(batches_of(reading.open_table(pl.DataFrame({"age": [1]}).head(0)), ["age"], 3))
+    assert [batch.height() for batch in batches] == [0]
 
 
 def _random_table(rng: np.random.Generator) -> pl.DataFrame:

@@ -205,6 +205,20 @@ def test_a_folder_that_says_something_else_is_refused(tree: Path, tmp_path: Path
         assert [one for one in alone.findings if one.met is False or one.name in ("k", "entropy-l", "max_confidence")]
 
 
+@pytest.mark.parametrize("asked", [{"k": 0}, {"max_confidence": 0.0}, {"diversity": [{"column": "ill"}]}], ids=str)
+@pytest.mark.parametrize("rows", ["people.csv", None])
+def test_a_demand_that_means_nothing_is_refused(tree: Path, asked: dict[str, Any], rows: str | None) -> None:
+    with pytest.raises(af.errors.AnonfitError):
+        af.audit_tree(tree, None if rows is None else tree.parent / rows, **asked)
+
+
+def test_what_is_asked_without_rows_is_named_as_not_checked(tree: Path) -> None:
+    audited = af.audit_tree(tree, k=50, max_confidence=0.9)
+    asked = [(finding.name, finding.asked, finding.met) for finding in audited.findings if not finding.claimed]
+    assert asked == [("k", 50, None), ("max_confidence", 0.9, None)]
+    assert not audited.passed
+
+
 def test_what_the_audit_of_the_folder_refuses_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anonfit.release.trees.drawn_text", lambda _: "another tree")
     with pytest.raises(af.AuditFailed, match="drawings"):

@@ -14,7 +14,7 @@ from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.scales import fixed_point
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype
 from anonfit.testing.reference.choosing import Guided
-from anonfit.testing.reference.records import Node, Records
+from anonfit.testing.reference.records import PlainNode, Records
 from strategies import taxonomy_of
 
 
@@ -74,8 +74,8 @@ def divisions(tree: Tree) -> list[Divided]:
     return found
 
 
-def guided(found: CodedTable, purpose: SplitObjective) -> tuple[Guided, Node]:
+def guided(found: CodedTable, purpose: SplitObjective) -> tuple[Guided, PlainNode]:
     """The criterion and the root of a table."""
     records = Records(found, 1, purpose, ())
     tile = [list(range(column.size)) for column in found.columns]
-    return Guided(records, purpose), Node(list(range(found.rows)), tile, selecting=False)
+    return Guided(records, purpose), PlainNode(list(range(found.rows)), tile, selecting=False)

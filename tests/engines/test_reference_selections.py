@@ -14,7 +14,7 @@ from anonfit.criteria.splitting import SplitObjective, WeightRule
 from anonfit.criteria.targets import ClassTarget, CodedSelections
 from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import grow
-from anonfit.testing.reference.records import Node, Records
+from anonfit.testing.reference.records import PlainNode, Records
 from anonfit.testing.reference.selecting import Selecting
 
 Sides = dict[int, Sequence[int]]
@@ -27,9 +27,9 @@ def selections(
     weights: Sequence[float] | None = None,
     signatures: Sequence[int] | None = None,
     applies: Sequence[Sequence[int]] | None = None,
-    faces: Sequence[tuple[int, int]] = (),
+    boundaries: Sequence[tuple[int, int]] = (),
 ) -> CodedSelections:
-    """Rectangles with the number of their selection; `faces` are pairs of column and code."""
+    """Rectangles with the number of their selection; `boundaries` are pairs of column and code."""
     sizes = [column.size for column in found.columns]
     rows = []
     for _, sides in rectangles:
@@ -37,9 +37,9 @@ def selections(
             [int(code in sides.get(index, range(size))) for code in range(size)] for index, size in enumerate(sizes)
         ]
         rows.append([bit for column in columns for bit in column])
-    at_face = np.zeros(sum(sizes), np.uint8)
-    for column, code in faces:
-        at_face[sum(sizes[:column]) + code] = 1
+    at_boundary = np.zeros(sum(sizes), np.uint8)
+    for column, code in boundaries:
+        at_boundary[sum(sizes[:column]) + code] = 1
     numbers = [number for number, _ in rectangles]
     return CodedSelections(
         np.array(rows, np.uint8),
@@ -47,7 +47,7 @@ def selections(
         np.array(weights or [1.0] * (max(numbers) + 1)),
         np.zeros(found.rows, np.int64) if signatures is None else np.array(signatures),
         np.array(applies or [[1] * len(rectangles)], np.uint8),
-        at_face,
+        at_boundary,
     )
 
 
@@ -61,7 +61,7 @@ def retrieved(found: CodedTable, wanted: CodedSelections, *, masses: Sequence[in
     """What selections retrieve from the whole domain."""
     purpose = SplitObjective(selections=wanted, masses=None if masses is None else np.array(masses))
     criterion = Selecting(Records(found, 1, purpose, ()), purpose, wanted)
-    root = Node(list(range(found.rows)), [list(range(column.size)) for column in found.columns], selecting=True)
+    root = PlainNode(list(range(found.rows)), [list(range(column.size)) for column in found.columns], selecting=True)
     return criterion.retrieved(root.rows, criterion.meets(root))
 
 
@@ -92,7 +92,7 @@ def test_a_rectangle_counts_for_the_rows_whose_signature_it_applies_to() -> None
 # --- ordered columns --------------------------------------------------------------------------------------------
 
 
-def test_a_grid_is_cut_along_the_faces_of_a_selection_and_then_at_medians() -> None:
+def test_a_grid_is_cut_along_the_boundaries_of_a_selection_and_then_at_medians() -> None:
     found = grid(4)
     wanted = selections(found, (0, {0: [2, 3], 1: [2, 3]}), boundaries=[(0, 2), (1, 2)])
     tree = grow(found, 4, SplitObjective(selections=wanted))

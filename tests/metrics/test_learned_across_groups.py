@@ -58,7 +58,7 @@ def test_a_model_is_sure_where_no_group_is() -> None:
     found = learned(release)
     assert found["sure_by_group"] == 0
     assert found["sure"] > 0.05
-    exactly = attack_draft(release._made)
+    exactly = attack_draft(release._draft)
     assert exactly is not None
     assert exactly.learned["ill"].right > 0.8 * exactly.learned["ill"].sure
     assert any("a model learned from all groups" in text for text in release.report["attack"]["sentences"])
@@ -153,7 +153,7 @@ def test_what_is_learned_can_be_limited(tmp_path: Path) -> None:
     audit = af.audit_release(folder)
     assert audit.passed
     assert "attack_limit" in [finding.name for finding in audit.unchecked]
-    assert af.load(folder)._made.spec.privacy.attack_limit == 0.9
+    assert af.load(folder)._draft.spec.privacy.attack_limit == 0.9
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])

@@ -84,7 +84,7 @@ def declared(column: str, parameters: dict[str, Any]) -> dict[str, Any]:
 def missing_demand(column: str, model: str, parameters: dict[str, Any]) -> Draft:
     """A table made by k alone, whose spec asks for more: as if the algorithm had forgotten the demand."""
     words = WORDS | {"sensitive": {**WORDS["sensitive"], column: loose(column, model, parameters)}}
-    made = af.anonymize(people(), **words, **declared(column, parameters))._made
+    made = af.anonymize(people(), **words, **declared(column, parameters))._draft
     asked = DiversitySpec(column, model, parameters)
     return replace(made, spec=replace(made.spec, privacy=replace(made.spec.privacy, diversity=(asked,))))
 

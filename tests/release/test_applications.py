@@ -62,8 +62,8 @@ def test_features_and_selecting_columns_have_the_weight_one() -> None:
 def test_features_come_back_from_a_saved_release(tmp_path: Path) -> None:
     release(features=["age"], clusters=3, criterion="clustering").save(tmp_path / "out")
     loaded = af.load(tmp_path / "out")
-    assert loaded._made.spec.workload.features == ("age",)
-    assert loaded._made.spec.workload.clusters == 3
+    assert loaded._draft.spec.workload.features == ("age",)
+    assert loaded._draft.spec.workload.clusters == 3
     assert loaded.extend(people()).data.equals(loaded.data)
 
 
@@ -185,8 +185,8 @@ def test_the_record_of_an_exploration_is_not_published(tmp_path: Path) -> None:
 
 
 def test_with_a_time_budget_the_first_candidates_are_the_same() -> None:
-    short = release(criterion="explore", time_budget=0.05)._made.exploration
-    full = release(criterion="explore")._made.exploration
+    short = release(criterion="explore", time_budget=0.05)._draft.exploration
+    full = release(criterion="explore")._draft.exploration
     assert short is not None
     assert full is not None
     tried = len(short["candidates"])

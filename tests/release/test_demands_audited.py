@@ -40,7 +40,7 @@ def test_a_file_that_misses_a_demand_is_not_published(
 )
 def test_a_file_that_makes_a_target_too_certain_is_not_published(tmp_path: Path, target: Any) -> None:
     words = WORDS | {"targets": [target], "insensitive": ["cost" if target == "outcome" else "outcome"]}
-    made = af.anonymize(people(), **words)._made
+    made = af.anonymize(people(), **words)._draft
     made = replace(made, spec=replace(made.spec, privacy=replace(made.spec.privacy, max_confidence=0.9)))
     with pytest.raises(AuditFailed) as caught:
         publish_draft(made, tmp_path / "out")
@@ -96,7 +96,7 @@ def test_a_number_has_no_classes_to_be_sure_of(tmp_path: Path) -> None:
     words = WORDS | {"targets": ["outcome", "cost"], "insensitive": [], "criterion": "auto", "max_confidence": 0.8}
     with pytest.raises(SpecError, match="'cost' is a number"):
         af.anonymize(people(), **words)
-    made = af.anonymize(people(), **words | {"max_confidence": 1.0})._made
+    made = af.anonymize(people(), **words | {"max_confidence": 1.0})._draft
     made = replace(made, spec=replace(made.spec, privacy=replace(made.spec.privacy, max_confidence=0.999)))
     with pytest.raises(AuditFailed, match="Not checked: the target holds numbers or dates"):
         publish_draft(made, tmp_path / "out")

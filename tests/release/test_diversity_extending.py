@@ -46,7 +46,7 @@ def test_a_region_without_enough_values_is_withheld() -> None:
 def test_withheld_rows_are_counted() -> None:
     release = line({"model": "distinct-l", "l": 2})
     new = pl.DataFrame([*LOW, *[(8, "a")] * 5], schema=["x", "s"], orient="row")
-    rows = release.extend(new, suppression_limit=1.0)._made.rows
+    rows = release.extend(new, suppression_limit=1.0)._draft.rows
     assert (rows.read, rows.withheld, rows.released, rows.withheld_persons) == (9, 5, 4, 5)
 
 

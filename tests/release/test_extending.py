@@ -77,7 +77,7 @@ def test_new_rows_are_released_in_large_enough_groups_or_withheld(both: tuple[Re
     assert Counter(found.data.select(request.quasi_identifiers).rows()) == {
         label: len(rows) for label, rows in kept.items()
     }
-    counts = found._made.rows
+    counts = found._draft.rows
     assert (counts.read, counts.dropped) == (len(new), 0)
     assert counts.withheld == len(new) - len(found.data)
     for name in request.raw:

@@ -137,7 +137,7 @@ def test_rows_with_missing_values_are_dropped_and_counted(request: Request, extr
     assume(len(kept) and rest.persons >= request.k)
     release = anonymize(request.frame, quasi_identifiers=names, k=request.k, missing_policy="drop", **request.words)
     assert len(release.data) == len(kept)
-    made = release._made.rows
+    made = release._draft.rows
     assert (made.read, made.dropped, made.withheld, made.released) == (
         len(request.frame),
         len(request.frame) - len(kept),

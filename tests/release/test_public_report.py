@@ -344,8 +344,8 @@ def test_selections_count_the_persons_a_row_stands_for() -> None:
     frame = people().with_columns(many=pl.lit(3))
     words = WORDS | {"selections": ["age >= 50"], "criterion": "auto", "count": "many"}
     release = af.anonymize(frame, **words)
-    assert release._made.answers is not None
-    assert release._made.answers.answers.true.tolist() == [3 * frame.filter(pl.col("age") >= 50).height]
+    assert release._draft.answers is not None
+    assert release._draft.answers.answers.true.tolist() == [3 * frame.filter(pl.col("age") >= 50).height]
     assert release.report["selections"]["answers"][0]["imprecision"] is not None
 
 

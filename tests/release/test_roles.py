@@ -173,7 +173,7 @@ def test_new_data_loses_the_regions_that_are_too_small(order: str) -> None:
     release = made(AGES, order=order, consent=order == "original")
     more = release.extend(pl.DataFrame({"age": [1, 2, 99, 35, 36]}), suppression_limit=1.0)
     assert said(more, "age") == {"< 30": 2, "[30, 50)": 2}
-    assert more._made.rows.withheld == 1
+    assert more._draft.rows.withheld == 1
 
 
 def test_new_data_loses_rows_with_unseen_categories() -> None:

@@ -50,10 +50,10 @@ def new() -> pl.DataFrame:
 @pytest.mark.parametrize("way", WAYS)
 def test_more_than_the_limit_is_infeasible_and_exactly_the_limit_is_not(way: str) -> None:
     release = released(**WAYS[way])
-    withheld = release.extend(new(), suppression_limit=1.0)._made.rows.withheld
+    withheld = release.extend(new(), suppression_limit=1.0)._draft.rows.withheld
     assert withheld >= 30
     enough = withheld / len(new())
-    assert release.extend(new(), suppression_limit=enough + 1e-9)._made.rows.withheld == withheld
+    assert release.extend(new(), suppression_limit=enough + 1e-9)._draft.rows.withheld == withheld
     for limit in (None, 0.0, enough - 0.001):
         with pytest.raises(Infeasible, match=f"{withheld} of {len(new())} rows lie in regions that do not hold"):
             release.extend(new(), suppression_limit=limit)
@@ -68,7 +68,7 @@ def test_the_sentence_says_what_allows_it_and_that_does() -> None:
     assert said is not None
     assert said[1] == said[2]
     extended = release.extend(new(), suppression_limit=float(said[1]))
-    assert extended._made.spec.privacy.suppression_limit == float(said[1])
+    assert extended._draft.spec.privacy.suppression_limit == float(said[1])
 
 
 def test_few_persons_are_not_counted() -> None:
@@ -77,7 +77,7 @@ def test_few_persons_are_not_counted() -> None:
     with pytest.raises(Infeasible) as refused:
         release.extend(few)
     assert str(refused.value).startswith(f"fewer than {K} of {len(few)} rows")
-    assert release.extend(few, suppression_limit=K / len(few))._made.rows.withheld == 3
+    assert release.extend(few, suppression_limit=K / len(few))._draft.rows.withheld == 3
     others = people(40, 3).with_columns(town=pl.lit("somewhere"))
     with pytest.raises(Infeasible, match=r"40 row\(s\) have a value that the recoding does not know"):
         release.extend(others)

@@ -146,14 +146,14 @@ def test_figures_about_few_would_be_found() -> None:
     found: set[str] = set()
     for frame in (table(1, 3), table(2, 3), table(4, 1), people()):
         release = released("classes", frame)
-        thorough = measure_all(release._made, ks=(7, 20)).content(EVERYTHING)
+        thorough = measure_all(release._draft, ks=(7, 20)).content(EVERYTHING)
         found |= set(offences({**release.report, **thorough}, K))
     assert {"predictions of outcome", "comparison of outcome", "curve", "initial_risk.alone.persons"} <= found
     assert "gain of outcome" in found
 
 
 def test_a_curve_below_k_tells_no_smaller_groups(tmp_path: Path) -> None:
-    af.run(released("classes")._made.spec, tmp_path / "out", curve=[2, 3, 50])
+    af.run(released("classes")._draft.spec, tmp_path / "out", curve=[2, 3, 50])
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert offences(report, K) == []
     assert set(report["curve"]["points"][0]) == {"k", "highest_risk", "average_risk", "kept", "targets", "precision"}

@@ -141,7 +141,7 @@ def test_the_unit_of_a_generalized_number_is_not_told() -> None:
 
 @pytest.fixture(scope="module")
 def thorough() -> Any:
-    return measure_all(released("everything", people(3000))._made, ks=(5, 20, 5000))
+    return measure_all(released("everything", people(3000))._draft, ks=(5, 20, 5000))
 
 
 def test_the_purpose_gains_where_there_is_something_to_gain(thorough: Any) -> None:
@@ -158,29 +158,29 @@ def test_the_purpose_gains_where_there_is_something_to_gain(thorough: Any) -> No
 
 
 def test_a_release_without_a_purpose_is_not_compared() -> None:
-    assert measure_all(released("blind")._made).comparison is None
-    assert measure_all(released("classes", criterion="median")._made).comparison is None
+    assert measure_all(released("blind")._draft).comparison is None
+    assert measure_all(released("classes", criterion="median")._draft).comparison is None
 
 
 def test_a_target_that_decides_its_own_region_is_not_judged() -> None:
     # Held-out rows reach their region by their own age, so regions that divide ages would tell it best.
     words: dict[str, Any] = {"targets": ["age", "outcome"], "insensitive": ["cost"]}
-    found = measure_all(released("classes", **words)._made, ks=(5,))
+    found = measure_all(released("classes", **words)._draft, ks=(5,))
     assert found.comparison is not None
     assert [line["column"] for line in comparison_content(found.comparison, EVERYTHING)["targets"]] == ["outcome"]
     assert found.curve is not None
     assert [line["column"] for line in curve_content(found.curve, EVERYTHING)["points"][0]["targets"]] == ["outcome"]
     assert [line.column for line in found.predictions] == ["age", "outcome"]
-    assert measure_all(released("generalized")._made).comparison is None
+    assert measure_all(released("generalized")._draft).comparison is None
 
 
 def test_too_few_rows_are_not_compared() -> None:
-    assert measure_all(released("classes", people(20))._made).comparison is None
+    assert measure_all(released("classes", people(20))._draft).comparison is None
 
 
 def test_the_same_release_gives_the_same_figures() -> None:
     first, again = (
-        comparison_content(measure_all(released("classes")._made).comparison, Disclosure(K))  # type: ignore[arg-type]
+        comparison_content(measure_all(released("classes")._draft).comparison, Disclosure(K))  # type: ignore[arg-type]
         for _ in range(2)
     )
     assert first == again
@@ -191,7 +191,7 @@ def test_a_persons_rows_are_not_parted() -> None:
     from anonfit.release.measure import _setting
 
     frame = people(300).with_columns(who=pl.int_range(300) // 3)
-    trial = draw_holdout(_setting(released("classes", frame, entity="who")._made))
+    trial = draw_holdout(_setting(released("classes", frame, entity="who")._draft))
     assert trial is not None
     assert not set(trial.known["who"]) & set(trial.others["who"])
     assert len(trial.known) + len(trial.others) == 300
@@ -199,7 +199,7 @@ def test_a_persons_rows_are_not_parted() -> None:
 
 def test_of_a_large_table_some_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anonfit.metrics.holdout.ROWS", 300)
-    found = comparison_content(measure_all(released("classes")._made).comparison, Disclosure(K))  # type: ignore[arg-type]
+    found = comparison_content(measure_all(released("classes")._draft).comparison, Disclosure(K))  # type: ignore[arg-type]
     assert (found["known_rows"], found["held_out_rows"], found["sampled"]) == (200, 100, True)
 
 
@@ -230,7 +230,7 @@ def test_the_average_risk_of_a_curve_is_that_of_the_persons_of_groups(words: dic
 
     frame = people(600).with_columns(who=pl.int_range(600) // 3, many=1 + pl.int_range(600) % 4)
     frame = frame.drop({"who", "many"} - set(words.values()))
-    made = released("classes", frame, **words)._made
+    made = released("classes", frame, **words)._draft
     trial = draw_holdout(_setting(made))
     assert trial is not None
     regions = trial.regions(trial.setting.workload, 5)
@@ -270,19 +270,19 @@ def test_a_curve_needs_some_k(ks: Any) -> None:
 
 
 def test_a_curve_is_there_for_the_owner_of_the_data() -> None:
-    spec = released("classes")._made.spec
+    spec = released("classes")._draft.spec
     points = risk_utility_curve(spec, people(), ks=[20, 5, 5])
     assert [point["k"] for point in points] == [5, 20]
     assert 0.5 < points[0]["targets"][0]["value"] <= 1
 
 
 def test_a_run_can_be_asked_for_a_curve(tmp_path: Path) -> None:
-    spec = released("classes")._made.spec
+    spec = released("classes")._draft.spec
     release = af.run(spec, tmp_path / "out", curve=[5, 20])
     assert [point["k"] for point in release.report["curve"]["points"]] == [5, 20]
     assert "Risk and utility over k" in (tmp_path / "out" / "report.html").read_text()
     with pytest.raises(RequestError, match="different k"):
         af.run(spec, tmp_path / "other", curve=[0])
     with pytest.raises(RequestError, match="too few rows"):
-        af.run(released("classes", people(20))._made.spec, tmp_path / "few", curve=[5])
+        af.run(released("classes", people(20))._draft.spec, tmp_path / "few", curve=[5])
     assert not (tmp_path / "few").exists()

@@ -57,7 +57,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
         released(kind).save(root / kind)
     released("classes", people(1200)).extend(people(600, seed=9), suppression_limit=1.0).save(root / "withheld")
     wide().save(root / "wide")
-    af.run(released("classes")._made.spec, root / "curve", curve=[5, 20, 50])
+    af.run(released("classes")._draft.spec, root / "curve", curve=[5, 20, 50])
     return root
 
 

@@ -80,7 +80,7 @@ def test_every_point_of_the_slice_lies_in_the_rectangle_of_its_region(
 ) -> None:
     monkeypatch.setattr(partition, "MOST", 10_000)
     release = released(kind)
-    recoding, made = release.recoding, release._made
+    recoding, made = release.recoding, release._draft
     assert made.nodes is not None
     sizes = np.bincount(made.nodes, minlength=len(recoding.tree.column))
     found = drawn(recoding, made.source)  # type: ignore[arg-type]

@@ -240,7 +240,7 @@ def test_a_frame_has_no_place_in_a_written_spec() -> None:
 def test_a_spec_made_of_words_runs_again_from_its_text(tmp_path: Path) -> None:
     pl.DataFrame({"age": [1, 2, 8, 9], "n": [1, 1, 2, 2]}).write_csv(tmp_path / "people.csv")
     release = anonymize(tmp_path / "people.csv", quasi_identifiers=["age"], k=2, insensitive=["n"])
-    again = anonymize(parse_spec(to_toml(release._made.spec)))
+    again = anonymize(parse_spec(to_toml(release._draft.spec)))
     assert again.recoding.to_json() == release.recoding.to_json()
 
 

@@ -143,7 +143,7 @@ def test_nothing_secret_is_shown(postgresql, tmp_path, capfd):
     written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path != spec]
     assert len(written) >= 6
     assert not any(word in content for content in written for word in (PASSWORD.encode(), b"keeper", b"127.0.0.1"))
-    assert PASSWORD not in repr(release) + repr(release._made) + json.dumps(release.report)
+    assert PASSWORD not in repr(release) + repr(release._draft) + json.dumps(release.report)
     assert PASSWORD not in "".join(capfd.readouterr())
 
 

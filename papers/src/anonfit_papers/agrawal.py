@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, RequestError, did_you_mean
@@ -21,9 +22,6 @@ from anonfit_papers.agrawal_functions import (
     random_constants,
     scores,
 )
-
-if TYPE_CHECKING:
-    import polars as pl
 
 AGRAWAL_COLUMNS = ("salary", "commission", "age", "elevel", "car", "zipcode", "hvalue", "hyears", "loan")
 
@@ -66,8 +64,6 @@ def agrawal(
         >>> agrawal(2, function=7).columns[-2:]
         ['loan', 'group']
     """
-    import polars as pl
-
     if rows < 1:
         raise RequestError(f"The generator needs at least 1 row, but {rows} were asked for: give a larger number.")
     wanted = _group_columns(function, functions)
@@ -77,17 +73,17 @@ def agrawal(
 
     kinds: dict[str, type[np.generic]] = {name: np.int32 if name in _WHOLE else np.float64 for name in AGRAWAL_COLUMNS}
     kinds |= dict.fromkeys(wanted, np.uint8)
-    made: dict[str, Column] = {name: np.empty(rows, dtype=kind) for name, kind in kinds.items()}
+    columns: dict[str, Column] = {name: np.empty(rows, dtype=kind) for name, kind in kinds.items()}
     bits = np.random.PCG64(seed)
     for start in range(0, rows, _BATCH):
         size = min(_BATCH, rows - start)
         words = np.asarray(bits.random_raw(size * _WORDS), dtype=np.uint64).reshape(size, _WORDS)
         people = _people(words, reverse=hvalue == "moa")
         for name, numbers in people.items():
-            made[name][start : start + size] = numbers
+            columns[name][start : start + size] = numbers
         for name, number in wanted.items():
-            made[name][start : start + size] = ~in_group_a(people, number, chosen)
-    series = [_labels(name, column) if name in wanted else pl.Series(name, column) for name, column in made.items()]
+            columns[name][start : start + size] = ~in_group_a(people, number, chosen)
+    series = [_labels(name, column) if name in wanted else pl.Series(name, column) for name, column in columns.items()]
     return pl.DataFrame(series)
 
 
@@ -109,11 +105,11 @@ def groups(frame: Any, function: int = 2, *, constants: Literal["fixed"] | Const
     _check_function(function)
     chosen = _given(constants)
     people = _read(frame, columns_of(function))
-    found = np.empty(len(next(iter(people.values()))), dtype=np.uint8)
-    for start in range(0, len(found), _BATCH):
+    codes = np.empty(len(next(iter(people.values()))), dtype=np.uint8)
+    for start in range(0, len(codes), _BATCH):
         part = slice(start, start + _BATCH)
-        found[part] = ~in_group_a({name: numbers[part] for name, numbers in people.items()}, function, chosen)
-    return _labels("group", found)
+        codes[part] = ~in_group_a({name: numbers[part] for name, numbers in people.items()}, function, chosen)
+    return _labels("group", codes)
 
 
 def score(frame: Any, function: int = 7) -> pl.Series:
@@ -130,8 +126,6 @@ def score(frame: Any, function: int = 7) -> pl.Series:
         >>> score({"salary": [60_000], "commission": [0], "loan": [50_000]}, 7).to_list()
         [10000.0]
     """
-    import polars as pl
-
     _check_function(function)
     if function not in SCORED:
         raise RequestError(f"Function {function} has no score, only functions 7 to 10 have one: use groups().")
@@ -214,7 +208,7 @@ def _read(frame: Any, columns: Sequence[str]) -> dict[str, NDArray[np.float64]]:
     for column in columns:
         try:
             people[column] = np.asarray(frame[column], dtype=np.float64)
-        except (KeyError, _polars_missing_column()):
+        except (KeyError, pl.exceptions.ColumnNotFoundError):
             raise DataError(f"The table has no column '{column}', which the function looks at: add it.") from None
         except (TypeError, ValueError):
             raise DataError(
@@ -225,13 +219,5 @@ def _read(frame: Any, columns: Sequence[str]) -> dict[str, NDArray[np.float64]]:
     return people
 
 
-def _polars_missing_column() -> type[Exception]:
-    import polars as pl
-
-    return pl.exceptions.ColumnNotFoundError
-
-
 def _labels(name: str, codes: NDArray[np.uint8]) -> pl.Series:
-    import polars as pl
-
     return pl.Series(name, _GROUPS, dtype=pl.Enum(_GROUPS)).gather(codes)

@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import polars as pl
+import polars as pl
 
 
 def blow_up(frame: pl.DataFrame, rows: int, columns: Sequence[str], seed: int = 0) -> pl.DataFrame:
@@ -25,10 +22,8 @@ def blow_up(frame: pl.DataFrame, rows: int, columns: Sequence[str], seed: int = 
     Returns:
         The larger table.
     """
-    import polars as pl
-
     rng = np.random.default_rng(seed)
-    found = frame[np.arange(rows) % len(frame)]
+    larger = frame[np.arange(rows) % len(frame)]
     number = max(rows - len(frame), 0)
     # A column is drawn if its rank in a random order is below the number of columns that are.
     ranks = rng.random((number, len(columns))).argsort(axis=1).argsort(axis=1)
@@ -38,9 +33,9 @@ def blow_up(frame: pl.DataFrame, rows: int, columns: Sequence[str], seed: int = 
         values = frame[name].unique().sort()
         other = values[rng.integers(0, len(values), number)]
         chosen = pl.Series(np.concatenate([np.zeros(rows - number, bool), drawn[:, place]]))
-        given = found[name]
+        given = larger[name]
         changed.append(given.zip_with(~chosen, pl.concat([given.head(rows - number), other])).alias(name))
-    return found.with_columns(changed)
+    return larger.with_columns(changed)
 
 
 def random_requirements(columns: Sequence[str], seed: int, *, number: int | None = None) -> list[tuple[str, ...]]:
@@ -56,8 +51,8 @@ def random_requirements(columns: Sequence[str], seed: int, *, number: int | None
     """
     rng = np.random.default_rng(seed)
     count, length = int(rng.integers(3, 8)), int(rng.integers(2, 10))
-    found = [
+    quasi_identifiers = [
         tuple(columns[place] for place in sorted(rng.permutation(len(columns))[:length].tolist()))
         for _ in range(number or count)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(quasi_identifiers))

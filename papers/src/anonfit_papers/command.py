@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonfit reproduce`: runs the papers' experiments and says which claims hold."""
+"""`anonfit reproduce`: runs the papers' experiments and says which claims hold. Loaded by that verb alone."""
 
 from __future__ import annotations
 
@@ -11,24 +11,37 @@ from typing import Any
 
 from anonfit.cli.showing import console, print_json, results, stages, table
 from anonfit.errors import DataError
+from anonfit_papers.datasets import ARCHIVE, fetch
+from anonfit_papers.purpose_tables import VARIABLE, data_folder
+from anonfit_papers.reproduction.catalogue import EXPERIMENTS
+from anonfit_papers.reproduction.frame import Settings
+from anonfit_papers.reproduction.page import write_page
+from anonfit_papers.reproduction.running import PARTS, chosen, in_words, plan, run
+from anonfit_papers.reproduction.writing import summary_row, write_result, write_summary
 
 
 def _list_experiments(*, as_json: bool) -> None:
     """Say which experiments there are."""
-    from anonfit_papers.reproduction.catalogue import EXPERIMENTS
-
     if as_json:
         print_json(
             {
                 "experiments": [
-                    {"name": one.name, "title": one.title, "paper": one.paper, "claims": one.claims, "claim": one.claim}
-                    for one in EXPERIMENTS
+                    {
+                        "name": experiment.name,
+                        "title": experiment.title,
+                        "paper": experiment.paper,
+                        "claims": experiment.claims,
+                        "claim": experiment.claim,
+                    }
+                    for experiment in EXPERIMENTS
                 ]
             }
         )
         return
     screen = results()
-    rows = [(one.name, " ".join(one.claims), one.paper, one.title) for one in EXPERIMENTS]
+    rows = [
+        (experiment.name, " ".join(experiment.claims), experiment.paper, experiment.title) for experiment in EXPERIMENTS
+    ]
     screen.print(table(("name", "claims", "figure", "about"), rows))
     screen.print("\nRun some by name, or all: anonfit reproduce all --quick")
 
@@ -48,10 +61,6 @@ def reproduce(
     if not names:
         _list_experiments(as_json=as_json)
         return
-    from anonfit_papers.reproduction.frame import Settings
-    from anonfit_papers.reproduction.running import PARTS, chosen, in_words, plan, run
-    from anonfit_papers.reproduction.writing import write_result, write_summary
-
     experiments = chosen(names)
     screen = console()
     with stages(as_json=as_json) as stage:
@@ -61,10 +70,10 @@ def reproduce(
         missing, seconds = len(planned.missing), planned.seconds
     if not as_json:
         kept = len(planned.different) - missing
-        told = (
+        work = (
             f"{missing} parts to measure, {in_words(seconds)}" if missing else "nothing to measure, all parts are kept"
         )
-        screen.print(f"{len(experiments)} experiment(s): {told}; {kept} kept in {out / PARTS}", soft_wrap=True)
+        screen.print(f"{len(experiments)} experiment(s): {work}; {kept} kept in {out / PARTS}", soft_wrap=True)
     start = time.monotonic()
     verdicts = []
     with stages(as_json=as_json) as stage:
@@ -73,17 +82,12 @@ def reproduce(
     summary = write_summary(verdicts, out, quick=quick)
     page = None
     if docs is not None:
-        from anonfit_papers.reproduction.page import write_page
-
         page = write_page(out, docs, quick=quick)
     _show(verdicts, summary, page, time.monotonic() - start, as_json=as_json)
 
 
 def _folder(data: Path | None, out: Path, *, fetched: bool, archive: str | None, stage: Any) -> Path | None:
     """The data folder, None if there is none; files that it lacks are fetched if that was asked for."""
-    from anonfit_papers.datasets import ARCHIVE, fetch
-    from anonfit_papers.purpose_tables import VARIABLE, data_folder
-
     if fetched:
         given = data or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else out / "data")
         fetch(given, archive=archive or ARCHIVE, stage=stage)
@@ -101,14 +105,12 @@ def _folder(data: Path | None, out: Path, *, fetched: bool, archive: str | None,
 def _show(
     verdicts: Sequence[Mapping[str, Any]], summary: Path, page: Path | None, seconds: float, *, as_json: bool
 ) -> None:
-    from anonfit_papers.reproduction.writing import summary_row
-
     if as_json:
-        found: dict[str, Any] = {"results": str(summary.parent), "summary": str(summary), "experiments": verdicts}
-        print_json(found | ({"page": str(page)} if page else {}))
+        content: dict[str, Any] = {"results": str(summary.parent), "summary": str(summary), "experiments": verdicts}
+        print_json(content | ({"page": str(page)} if page else {}))
         return
     screen = results()
-    rows = [summary_row(found) for found in verdicts]
+    rows = [summary_row(verdict) for verdict in verdicts]
     names = ("name", "claims", "title", "verdict", "checks")
     screen.print(table(names, [[row[name] for name in names] for row in rows]))
     for row in rows:

@@ -65,12 +65,7 @@ and is not in it; Adult stands in for it.
 
 
 def is_there(folder: Path, sources: Sequence[Source]) -> bool:
-    """Whether a folder has all of these files.
-
-    Args:
-        folder: The data folder.
-        sources: The files.
-    """
+    """Whether a folder has all of these files."""
     return all((folder / source.path).is_file() for source in sources)
 
 
@@ -104,7 +99,7 @@ def fetch(
     """
     if not archive.startswith(("https://", "http://")):
         raise RequestError(f"The address of the archive is '{archive}': it must begin with https:// or http://.")
-    found = []
+    fetched = []
     for source in sources:
         path = folder / source.path
         if path.is_file() or source.address is None:
@@ -121,8 +116,8 @@ def fetch(
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as new:
             new.write_bytes(content)
-        found.append(path)
-    return found
+        fetched.append(path)
+    return fetched
 
 
 def _content(address: str) -> bytes:

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import polars as pl
 
 from anonfit_papers.datasets import ADULT, require
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ADULT_COLUMNS = (
     *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship"),
@@ -103,16 +102,7 @@ ADULT_TAXONOMIES: Mapping[str, dict[str, Any]] = {column: _tree("*", below) for 
 
 
 def complete_adult(folder: Path) -> pl.DataFrame:
-    """The records without a missing value: 30,162 of adult.data, then 15,060 of adult.test.
-
-    Args:
-        folder: The data folder.
-
-    Returns:
-        All columns, numbers as numbers.
-    """
-    import polars as pl
-
+    """The records without a missing value: 30,162 of adult.data, then 15,060 of adult.test."""
     require(folder, ADULT, what="Adult")
     # The test file begins with a comment, its classes end with a full stop, and both files end with an empty line.
     lines = [line for source in ADULT for line in (folder / source.path).read_text(encoding="utf-8").splitlines()]

@@ -4,25 +4,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from anonfit_papers.datasets import CRX, require
-
-if TYPE_CHECKING:
-    import polars as pl
 
 CREDIT_NUMBERS = ("A2", "A3", "A8", "A11", "A14", "A15")
 CREDIT_CLASS = "A16"
 
 
 def complete_credit(folder: Path) -> pl.DataFrame:
-    """The applications without a missing value: A1 to A16, numbers as numbers.
-
-    Args:
-        folder: The data folder.
-    """
-    import polars as pl
-
+    """The applications without a missing value: A1 to A16, numbers as numbers."""
     require(folder, CRX, what="The table of credits")
     names = [f"A{number}" for number in range(1, 17)]
     frame = pl.read_csv(folder / CRX[0].path, has_header=False, new_columns=names, infer_schema=False)

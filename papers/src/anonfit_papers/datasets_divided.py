@@ -6,15 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from anonfit_papers.datasets import CRX, GERMAN, require
 from anonfit_papers.datasets_adult import ADULT_TAXONOMIES, complete_adult
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _ADULT_RANKED = (
     *("capital-gain", "age", "marital-status", "education-num", "relationship", "hours-per-week", "sex"),
@@ -63,22 +61,12 @@ class Divided:
 
 
 def divided_adult(folder: Path) -> Divided:
-    """The complete records of Adult, 30,162 and 15,060.
-
-    Args:
-        folder: The data folder.
-    """
+    """The complete records of Adult, 30,162 and 15,060."""
     return Divided("Adult", complete_adult(folder), _ADULT_TRAINING, _ADULT_RANKED, taxonomies=ADULT_TAXONOMIES)
 
 
 def divided_crx(folder: Path) -> Divided:
-    """The complete records of the credit screening: 465 of the first 490 lines, and 188 of the others.
-
-    Args:
-        folder: The data folder.
-    """
-    import polars as pl
-
+    """The complete records of the credit screening: 465 of the first 490 lines, and 188 of the others."""
     require(folder, CRX, what="The credit screening")
     names = [f"A{number}" for number in range(1, 16)]
     frame = pl.read_csv(
@@ -97,8 +85,6 @@ def divided_german(folder: Path, seed: int) -> Divided:
         folder: The data folder.
         seed: Another seed divides otherwise.
     """
-    import polars as pl
-
     require(folder, GERMAN, what="The German credit records")
     path = folder / GERMAN[0].path
     frame = pl.read_csv(

@@ -6,14 +6,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from anonfit_papers.datasets import ACS, ADULT, CMC, Source, is_there, require
 from anonfit_papers.datasets_adult import ADULT_TAXONOMIES, complete_adult
 from anonfit_papers.purpose_tables import Task, wages
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _CMC_COLUMNS = (
     *("wife-age", "wife-education", "husband-education", "children", "wife-religion", "wife-working"),
@@ -26,23 +25,13 @@ _CHOICES = ("wife-religion", "wife-working", "media-exposure")
 
 
 def census_sources(folder: Path) -> tuple[Source, ...]:
-    """The files of the census table: the American Community Survey, or Adult where only that is there.
-
-    Args:
-        folder: The data folder.
-    """
+    """The files of the census table: the American Community Survey, or Adult where only that is there."""
     return ACS if is_there(folder, ACS) else ADULT
 
 
 def census(folder: Path) -> Task:
     """Who earns much: wages of 30,000 and more in the American Community Survey of 2018, ten states. Where that file
     is not there, Adult.
-
-    Args:
-        folder: The data folder.
-
-    Returns:
-        The table with the class as its target.
     """
     sources = census_sources(folder)
     require(folder, sources, what="The census table")
@@ -52,14 +41,7 @@ def census(folder: Path) -> Task:
 
 
 def census_numbers(folder: Path) -> Task:
-    """The same table with a number as its target: the wage; in Adult, the hours of work a week.
-
-    Args:
-        folder: The data folder.
-
-    Returns:
-        The table; its target is a number.
-    """
+    """The same table with a number as its target: the wage; in Adult, the hours of work a week."""
     sources = census_sources(folder)
     require(folder, sources, what="The census table")
     if sources == ADULT:
@@ -71,15 +53,7 @@ def census_numbers(folder: Path) -> Task:
 def contraceptives(folder: Path) -> Task:
     """UCI Contraceptive Method Choice: 1,473 couples and which of three ways they chose. Age, children and standard of
     living are numbers, the other six columns have taxonomies.
-
-    Args:
-        folder: The data folder.
-
-    Returns:
-        The table with the class as its target.
     """
-    import polars as pl
-
     require(folder, CMC, what="The table of contraceptives")
     path = folder / CMC[0].path
     frame = pl.read_csv(path, has_header=False, new_columns=list(_CMC_COLUMNS), infer_schema=False)
@@ -90,17 +64,12 @@ def contraceptives(folder: Path) -> Task:
 
 
 def fingerprint(folder: Path, sources: tuple[Source, ...]) -> str:
-    """What tells these files from others with the same names.
-
-    Args:
-        folder: The data folder.
-        sources: The files.
-    """
+    """What tells these files from others with the same names."""
     require(folder, sources, what="The experiment")
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for source in sources:
-        found.update(hashlib.sha256((folder / source.path).read_bytes()).digest())
-    return found.hexdigest()[:16]
+        digest.update(hashlib.sha256((folder / source.path).read_bytes()).digest())
+    return digest.hexdigest()[:16]
 
 
 def _adult(folder: Path, target: str) -> Task:
@@ -110,8 +79,6 @@ def _adult(folder: Path, target: str) -> Task:
 
 def _wage(folder: Path) -> pl.Series:
     """The wages of those who are in the table of wages, in its order."""
-    import polars as pl
-
     people = pl.read_csv(folder / ACS[0].path, columns=["AGEP", "WAGP"], infer_schema=False)
     numbers = people.select(pl.all().cast(pl.Int32, strict=False))
     return numbers.filter((pl.col("AGEP") >= 16) & (pl.col("WAGP") > 0))["WAGP"]

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.tables.taxonomy import Taxonomy
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Metric: TypeAlias = Literal["LM", "CM"]
 Codes: TypeAlias = NDArray[np.int64]
@@ -55,27 +53,27 @@ class MetricSearch:
         """Refine whole columns as long as every combination keeps k rows."""
         self._axes = [self._axis(frame[name]) for name in frame.columns]
         classes = labels.rank("dense").to_numpy().astype(np.int64) - 1
-        found = {axis.name: [(0, axis.size, 0 if axis.taxonomy else -1)] for axis in self._axes}
+        parts = {axis.name: [(0, axis.size, 0 if axis.taxonomy else -1)] for axis in self._axes}
         groups = np.zeros(len(frame), np.int64)
-        waiting = [(axis, part) for axis in self._axes for part in found[axis.name]]
+        waiting = [(axis, part) for axis in self._axes for part in parts[axis.name]]
         while waiting:
             tried = [(axis, part, self._best(axis, part, groups, classes)) for axis, part in waiting]
             waiting = [(axis, part) for axis, part, best in tried if best is not None]
-            made = [(best[0], axis, part, best[1]) for axis, part, best in tried if best is not None]
-            if not made:
+            choices = [(best[0], axis, part, best[1]) for axis, part, best in tried if best is not None]
+            if not choices:
                 break
-            _, axis, part, pieces = max(made, key=lambda one: one[0])
-            place = found[axis.name].index(part)
-            found[axis.name][place : place + 1] = pieces
+            _, axis, part, pieces = max(choices, key=lambda choice: choice[0])
+            place = parts[axis.name].index(part)
+            parts[axis.name][place : place + 1] = pieces
             groups = _divided(groups, axis.codes, pieces)
-            waiting = [one for one in waiting if one != (axis, part)] + [(axis, piece) for piece in pieces]
-        self.parts = found
+            waiting = [candidate for candidate in waiting if candidate != (axis, part)] + [
+                (axis, piece) for piece in pieces
+            ]
+        self.parts = parts
         return self
 
     def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Recode rows: the name of each value's part."""
-        import polars as pl
-
         columns = []
         for axis in self._axes:
             starts = np.array([part[0] for part in self.parts[axis.name]])
@@ -103,12 +101,12 @@ class MetricSearch:
             for pieces in _refinements(axis, part)
             if _smallest(_divided(groups, axis.codes, pieces)) >= self.k
         ]
-        return max(tried, key=lambda one: one[0], default=None)
+        return max(tried, key=lambda choice: choice[0], default=None)
 
     def _lowered(self, axis: _Axis, part: Part, pieces: list[Part], groups: Codes, classes: Codes) -> float:
         rows = (axis.codes >= part[0]) & (axis.codes < part[1])
         loss = _loss(axis, part) * rows.sum()
-        loss -= sum(_loss(axis, one) * ((axis.codes >= one[0]) & (axis.codes < one[1])).sum() for one in pieces)
+        loss -= sum(_loss(axis, piece) * ((axis.codes >= piece[0]) & (axis.codes < piece[1])).sum() for piece in pieces)
         if self.metric == "LM":
             return float(loss)
         # Among refinements that tell no more of the classes, the loss decides.
@@ -120,7 +118,7 @@ def _refinements(axis: _Axis, part: Part) -> list[list[Part]]:
     first, stop, node = part
     if axis.taxonomy is not None:
         children = axis.taxonomy.children(node)
-        pieces = [(axis.taxonomy.first_leaf[one], axis.taxonomy.last_leaf[one] + 1, one) for one in children]
+        pieces = [(axis.taxonomy.first_leaf[child], axis.taxonomy.last_leaf[child] + 1, child) for child in children]
         return [pieces] if pieces else []
     held = axis.codes[(axis.codes >= first) & (axis.codes < stop)]
     if not len(held):
@@ -134,8 +132,8 @@ def _divided(groups: Codes, codes: Codes, pieces: list[Part]) -> Codes:
     place = np.zeros(len(codes), np.int64)
     for number, (first, stop, _) in enumerate(pieces, 1):
         place[(codes >= first) & (codes < stop)] = number
-    found: Codes = np.unique(groups * (len(pieces) + 1) + place, return_inverse=True)[1]
-    return found
+    divided: Codes = np.unique(groups * (len(pieces) + 1) + place, return_inverse=True)[1]
+    return divided
 
 
 def _smallest(groups: Codes) -> int:

@@ -11,17 +11,15 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import AnonfitError, MissingPackage, RequestError
 from anonfit.runtime.progress import Stage, silent
 from anonfit_papers.purpose_tables import TASKS, VARIABLE, Task, data_folder
-
-if TYPE_CHECKING:
-    import polars as pl
 
 KS = (10, 50, 100)
 TEST_SHARE = 1 / 3
@@ -35,7 +33,7 @@ REMOVED = "quasi-identifiers removed"
 
 
 @dataclass(frozen=True)
-class Holdout:
+class TaskHoldout:
     """The rows that are released and learned from, and the rows that models are tested on."""
 
     task: Task
@@ -44,7 +42,7 @@ class Holdout:
 
 
 @dataclass(frozen=True)
-class Result:
+class Accuracies:
     """Test accuracy in percent of each learner, (split, learner), for every task, release and k."""
 
     learners: tuple[str, ...]
@@ -62,8 +60,8 @@ class Result:
 
     def gains(self, cell: tuple[str, int]) -> NDArray[np.float64]:
         """How far the denoised release is above the paper's, in points. # (split, learner)"""
-        found: NDArray[np.float64] = self.accuracy[cell[0], DENOISED, cell[1]] - self.accuracy[cell[0], PLAIN, cell[1]]
-        return found
+        gains: NDArray[np.float64] = self.accuracy[cell[0], DENOISED, cell[1]] - self.accuracy[cell[0], PLAIN, cell[1]]
+        return gains
 
     @property
     def gain(self) -> NDArray[np.float64]:
@@ -98,7 +96,7 @@ def measure(
     ks: Sequence[int] = KS,
     encoding: str = ENCODINGS[0],
     stage: Stage = silent,
-) -> Result:
+) -> Accuracies:
     """Train and test every learner on every release.
 
     Args:
@@ -117,35 +115,35 @@ def measure(
     if rows is not None and rows < 1:
         raise RequestError(f"rows = {rows}: the experiment needs some rows; leave it out for all.")
     chosen = learners()
-    found: dict[tuple[str, str, int], list[list[float]]] = {}
+    accuracy: dict[tuple[str, str, int], list[list[float]]] = {}
     for task in tasks:
         for split in range(splits):
             stage(f"{task.name}: split {split + 1} of {splits}")
             for (release, k), scores in _scores(_divide(task, split, rows), ks, chosen, encoding).items():
-                found.setdefault((task.name, release, k), []).append(scores)
-    return Result(tuple(chosen), tuple(ks), {key: np.array(scores) for key, scores in found.items()})
+                accuracy.setdefault((task.name, release, k), []).append(scores)
+    return Accuracies(tuple(chosen), tuple(ks), {key: np.array(scores) for key, scores in accuracy.items()})
 
 
-def _divide(task: Task, split: int, rows: int | None) -> Holdout:
+def _divide(task: Task, split: int, rows: int | None) -> TaskHoldout:
     order = np.random.default_rng(split).permutation(len(task.frame))[:rows]
     held_out = int(len(order) * TEST_SHARE)
-    return Holdout(task, task.frame[order[held_out:]], task.frame[order[:held_out]])
+    return TaskHoldout(task, task.frame[order[held_out:]], task.frame[order[:held_out]])
 
 
 def _scores(
-    holdout: Holdout, ks: Sequence[int], chosen: Mapping[str, Callable[[], Any]], encoding: str
+    holdout: TaskHoldout, ks: Sequence[int], chosen: Mapping[str, Callable[[], Any]], encoding: str
 ) -> dict[tuple[str, int], list[float]]:
     """The accuracy of each learner, for every release and k."""
     target = holdout.task.target
     original = _tested(chosen, *_one_hot(holdout), holdout.training[target], holdout.test[target])
     majority = holdout.training[target].mode().sort()[0]
     removed = [100 * float((holdout.test[target] == majority).mean() or 0)] * len(chosen)
-    found = {(name, k): scores for name, scores in ((ORIGINAL, original), (REMOVED, removed)) for k in ks}
+    accuracies = {(name, k): scores for name, scores in ((ORIGINAL, original), (REMOVED, removed)) for k in ks}
     for k in ks:
         for name, words in _releases(holdout.task).items():
             features, tests, labels = _released(holdout, k, words, encoding)
-            found[name, k] = _tested(chosen, features, tests, labels, holdout.test[target])
-    return found
+            accuracies[name, k] = _tested(chosen, features, tests, labels, holdout.test[target])
+    return accuracies
 
 
 def _releases(task: Task) -> dict[str, dict[str, Any]]:
@@ -162,7 +160,7 @@ def _releases(task: Task) -> dict[str, dict[str, Any]]:
     }
 
 
-def _released(holdout: Holdout, k: int, words: Mapping[str, Any], encoding: str) -> tuple[Any, Any, pl.Series]:
+def _released(holdout: TaskHoldout, k: int, words: Mapping[str, Any], encoding: str) -> tuple[Any, Any, pl.Series]:
     """The features of a release of the training rows, those of the test rows, and the released labels."""
     from anonfit.api import anonymize
     from anonfit.estimators.region_encoder import RegionEncoder
@@ -175,7 +173,7 @@ def _released(holdout: Holdout, k: int, words: Mapping[str, Any], encoding: str)
     return features, tests, release.data[task.target]
 
 
-def _one_hot(holdout: Holdout) -> tuple[Any, Any]:
+def _one_hot(holdout: TaskHoldout) -> tuple[Any, Any]:
     """The raw rows as the encoder of regions would have them: numbers, and one column for each name."""
     from sklearn.compose import make_column_transformer
     from sklearn.preprocessing import OneHotEncoder
@@ -200,7 +198,7 @@ def _tested(
         ]
 
 
-def report(result: Result) -> str:
+def report(result: Accuracies) -> str:
     """The tables in Markdown: accuracies, then what the purpose gained."""
     cells = result.cells
     head = ["release", *(f"{task}, k = {k}" for task, k in cells)]

@@ -10,21 +10,18 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from anonfit.errors import DataError
-
-if TYPE_CHECKING:
-    import polars as pl
+from anonfit_papers.datasets import ADULT
+from anonfit_papers.datasets_adult import complete_adult
 
 VARIABLE = "ANONFIT_DATA"
 BESIDE = Path(__file__).resolve().parents[4] / "shared" / "data"
 HIGH_WAGE = 30_000
 
-_ADULT_COLUMNS = (
-    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship"),
-    *("race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "class"),
-)
 _ADULT_NAMES = ("workclass", "marital-status", "occupation", "race", "sex", "native-country")
 _WAGES_NUMBERS = ("AGEP", "SCHL", "WKHP")
 _WAGES_NAMES = ("ST", "CIT", "MAR", "SEX", "DIS", "RAC1P")
@@ -89,22 +86,16 @@ def data_folder(given: str | Path | None = None) -> Path:
 
 def adult(folder: Path) -> Task:
     """UCI Adult, both files, the 45,222 records without a missing value: who earns more than 50,000."""
-    import polars as pl
-
-    # The test file begins with a comment, its classes end with a full stop, and both files end with an empty line.
-    lines = [line for name in ("adult.data", "adult.test") for line in _lines(folder / "uci" / name)]
-    records = [[text.strip() for text in line.rstrip(".").split(",")] for line in lines if line.count(",")]
-    frame = pl.DataFrame(records, schema=_ADULT_COLUMNS, orient="row").filter(~pl.any_horizontal(pl.all() == "?"))
+    for source in ADULT:
+        _require(folder / source.path)
     columns = ["age", "workclass", "education-num", "marital-status", "occupation", "race", "sex", "native-country"]
-    frame = frame.select(*columns, "class").with_columns(pl.col("age", "education-num").cast(pl.Int32))
+    frame = complete_adult(folder).select(*columns, "class")
     trees = folder / "hierarchies" / "arx-adult"
     return Task("Adult", frame, "class", {name: trees / f"adult_hierarchy_{name}.csv" for name in _ADULT_NAMES})
 
 
 def wages(folder: Path) -> Task:
     """ACS 2018, the 51,787 persons of ten states aged 16 or more who earn wages: who earns 30,000 or more."""
-    import polars as pl
-
     path = folder / "acs" / "acs2018_1yr_persons_10states.csv.gz"
     _require(path)
     people = pl.read_csv(path, infer_schema=False)
@@ -126,11 +117,6 @@ def _tree(parts: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
         return leaves[0] if len(leaves) == 1 else {"name": name, "children": leaves}
 
     return {"name": "*", "children": [node(name, codes) for name, codes in parts.items()]}
-
-
-def _lines(path: Path) -> list[str]:
-    _require(path)
-    return path.read_text(encoding="utf-8").splitlines()
 
 
 def _require(path: Path) -> None:

@@ -8,15 +8,12 @@ decision tree, removes that column, grows the tree anew, and so on.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, MissingPackage, RequestError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Root = Callable[["pl.DataFrame", "pl.Series"], str]
 """Grows a tree on columns and classes and gives the name of the column at its root."""
@@ -70,14 +67,14 @@ def greedy_gain(frame: pl.DataFrame, target: str, columns: Sequence[str]) -> lis
     classes = _places(frame[target])
     groups = {name: _grouped(frame[name]) for name in columns}
     known = np.zeros(len(frame), np.int64)
-    found: list[str] = []
-    while len(found) < len(columns):
-        left = [name for name in columns if name not in found]
+    ranked: list[str] = []
+    while len(ranked) < len(columns):
+        left = [name for name in columns if name not in ranked]
         gains = [_gain(known, groups[name], classes) for name in left]
         best = left[int(np.argmax(np.round(gains, 12)))]
-        found.append(best)
+        ranked.append(best)
         known = _joined(known, groups[best])
-    return found
+    return ranked
 
 
 def repeated_root(frame: pl.DataFrame, target: str, columns: Sequence[str], *, root: Root | None = None) -> list[str]:
@@ -96,12 +93,12 @@ def repeated_root(frame: pl.DataFrame, target: str, columns: Sequence[str], *, r
     _check(frame, target, columns)
     grow = root or tree_root
     left = list(columns)
-    found = []
+    ranked = []
     while left:
         name = grow(frame.select(left), frame[target]) if len(left) > 1 else left[0]
-        found.append(name)
+        ranked.append(name)
         left.remove(name)
-    return found
+    return ranked
 
 
 def tree_root(features: pl.DataFrame, labels: pl.Series) -> str:
@@ -143,8 +140,6 @@ def _check(frame: pl.DataFrame, target: str, columns: Sequence[str]) -> None:
 
 def _places(values: pl.Series) -> NDArray[np.int64]:
     """The rank of each value among the distinct ones; missing is the lowest."""
-    import polars as pl
-
     if isinstance(values.dtype, pl.Enum | pl.Categorical):
         values = values.cast(pl.String)
     return _compact(values.rank("dense").fill_null(0).to_numpy().astype(np.int64))
@@ -152,8 +147,8 @@ def _places(values: pl.Series) -> NDArray[np.int64]:
 
 def _compact(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Numbers from 0 on in the place of others, in their order."""
-    found: NDArray[np.int64] = np.unique(numbers, return_inverse=True)[1]
-    return found
+    places: NDArray[np.int64] = np.unique(numbers, return_inverse=True)[1]
+    return places
 
 
 def _grouped(values: pl.Series) -> NDArray[np.int64]:

@@ -22,7 +22,9 @@ Ordered = npt.NDArray[Any] | pl.Series
 
 
 def batches_of(table: AuditedTable, names: Sequence[str], rows_at_once: int | None) -> Iterator[AuditedTable]:
-    """Some columns of a table, `rows_at_once` rows at a time, in file order; None: the whole table is one batch."""
+    """Some columns of a table, `rows_at_once` rows at a time, in file order; None: the whole table is one batch. There
+    is at least one batch, also of a table without rows.
+    """
     if rows_at_once is None:
         yield table
         return
@@ -30,13 +32,17 @@ def batches_of(table: AuditedTable, names: Sequence[str], rows_at_once: int | No
     frames = table.lazy.select(names).collect_batches(
         chunk_size=rows_at_once, maintain_order=True, engine="streaming", optimizations=options
     )
+    is_first = True
     while True:
         try:
             frame = next(frames, None)
+            if frame is None and is_first:
+                frame = table.lazy.select(names).head(0).collect()
         except (PolarsError, OSError):  # their text may quote a record
             raise unreadable(table.label) from None
         if frame is None:
             return
+        is_first = False
         batch = replace(table.only(names), lazy=frame.lazy(), width=max(1, len(names)))
         yield replace(batch, lazy=batch.frame(names).lazy(), kind="clean")
 

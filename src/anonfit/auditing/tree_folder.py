@@ -20,7 +20,7 @@ from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.model_trees import MODEL, SavedTree, saved_tree_of
 from anonfit.auditing.reading import open_table, require_columns
 from anonfit.auditing.reports import Json, alike, as_recounted, as_retold, entries, not_retold
-from anonfit.auditing.request import THRESHOLDS, Request
+from anonfit.auditing.request import THRESHOLDS, Request, check_request, read_demand, read_targets
 from anonfit.auditing.result import PERSONS, Audit, Finding, Share, plain
 from anonfit.errors import ReleaseError
 
@@ -349,6 +349,18 @@ def uncounted(folder: TreeFolder) -> TreeAudit:
         trees=(),
         of_spans=(),
     )
+
+
+def not_counted(asked: Mapping[str, Any], target: str) -> list[Finding]:
+    """What the caller asks of a tree whose training rows are not given: of nothing it is known whether it is met."""
+    check_request(Request(pl.DataFrame({"span": []}), ("span",), k=asked.get("k")))
+    limits: list[tuple[str, Any, str | None]] = [("k", asked["k"], None)] if "k" in asked else []
+    if "max_confidence" in asked:
+        (limit,) = read_targets([target], asked["max_confidence"])
+        limits.append((limit.model, asked["max_confidence"], target))
+    models = [read_demand(entry) for entry in asked.get("diversity", ())]
+    demands = [*limits, *((demand.model, demand.column, demand.column) for demand in models)]
+    return [Finding(name, value, None, None, NOT_COUNTED, where) for name, value, where in demands]
 
 
 def claimed(

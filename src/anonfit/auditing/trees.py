@@ -38,6 +38,7 @@ from anonfit.auditing.tree_folder import (
     check_tree_folder,
     claimed,
     is_tree_folder,
+    not_counted,
     open_tree_folder,
     training_rows,
     uncounted,
@@ -136,9 +137,8 @@ def audit_tree(
     if is_tree_folder(model):
         asked: dict[str, Any] = {"public": public, "private": private, "k": k, "target": target, "diversity": diversity}
         asked |= {"max_confidence": max_confidence, "entity": entity, "count": count, "times": times}
-        return _of_folder(
-            Path(model), data, {name: value for name, value in asked.items() if value}, retell, missing=missing
-        )
+        asked = {name: value for name, value in asked.items() if value is not None and value != ()}
+        return _of_folder(Path(model), data, asked, retell, missing=missing, limit=limit)
     if data is None:
         raise DataError("An audit of a model needs the rows that it was taught with.")
     named = [*(public or ()), *(private or ())]
@@ -168,22 +168,29 @@ def audit_tree(
 
 
 def _of_folder(
-    path: Path, data: Any, asked: dict[str, Any], retell: RetellTree | None, *, missing: Sequence[str] | None
+    path: Path,
+    data: Any,
+    asked: dict[str, Any],
+    retell: RetellTree | None,
+    *,
+    missing: Sequence[str] | None,
+    limit: int,
 ) -> TreeAudit:
     """The folder of a published tree: what it claims and, apart from that, what is asked of it here."""
     folder = open_tree_folder(path)
     if missing is not None:
         folder = replace(folder, promise=replace(folder.promise, missing=tuple(missing)))
     if data is None:
-        return claimed(uncounted(folder), folder, check_tree_folder(folder, None, None, retell))
-    rows, words = training_rows(folder, data), {**folder.words, "missing": ()}
+        of_caller = not_counted(asked, folder.saved.target)
+        return claimed(uncounted(folder), folder, check_tree_folder(folder, None, None, retell), of_caller)
+    rows, words = training_rows(folder, data), {**folder.words, "missing": (), "limit": limit}
     height = open_table(data, missing=folder.promise.missing).height()
     own = audit_tree(path / MODEL, rows, **words)
     audited = claimed(own, folder, check_tree_folder(folder, own, height, retell))
     if not asked:
         return audited
-    of_caller = audit_tree(path / MODEL, rows, **{**words, "k": None, "diversity": (), "max_confidence": None, **asked})
-    of_spans = [finding for finding in of_caller.findings if finding.name != "populations"]
+    other = audit_tree(path / MODEL, rows, **{**words, "k": None, "diversity": (), "max_confidence": None, **asked})
+    of_spans = [finding for finding in other.findings if finding.name != "populations"]
     return claimed(audited, folder, (), of_spans)
 
 

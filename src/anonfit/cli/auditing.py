@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from anonfit.auditing.result import figure_words
+from anonfit.auditing.result import UNKNOWN_PERSONS, figure_words
 from anonfit.cli.showing import print_json, results, stages, table
 from anonfit.errors import RequestError
 
@@ -21,17 +21,15 @@ if TYPE_CHECKING:
     from anonfit.auditing.tree_folder import TreeAudit
     from anonfit.spec.model import Spec
 
-NOT_CHECKED = "Not checked: "
-
 
 def _of_spec(path: Path, data: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a spec says of the file's columns and asks of them, under what the command line says."""
+    """What a spec says of the file's columns and asks of them; what the command line gives stands above it."""
     from anonfit.spec.columns import QUASI_IDENTIFIER
     from anonfit.spec.parse import read_spec
     from anonfit.tables.schema import Role
 
     spec = read_spec(path)
-    found: dict[str, Any] = {
+    request: dict[str, Any] = {
         "quasi_identifiers": list(spec.of_role(Role.QUASI_IDENTIFIER)),
         "sensitive": list(spec.of_role(Role.SENSITIVE)),
         "k": spec.privacy.k,
@@ -40,12 +38,10 @@ def _of_spec(path: Path, data: Path, given: Mapping[str, Any]) -> dict[str, Any]
     }
     for key, role in (("entity", Role.ENTITY), ("count", Role.COUNT)):
         if spec.of_role(role):
-            found[key] = spec.of_role(role)[0]
+            request[key] = spec.of_role(role)[0]
     if spec.privacy.quasi_identifiers:
-        found["quasi_identifier_sets"] = [
-            QUASI_IDENTIFIER.tables(quasi_identifier) for quasi_identifier in spec.privacy.quasi_identifiers
-        ]
-    return found | {key: value for key, value in given.items() if value}
+        request["quasi_identifier_sets"] = [QUASI_IDENTIFIER.tables(each) for each in spec.privacy.quasi_identifiers]
+    return request | {key: value for key, value in given.items() if value}
 
 
 def _demands(spec: Spec, data: Path) -> dict[str, Any]:
@@ -61,10 +57,10 @@ def _demands(spec: Spec, data: Path) -> dict[str, Any]:
     # Columns of any other role are not even read.
     part = replace(spec, columns=guarded, data=replace(spec.data, default_role=Role.IDENTIFIER))
     schema, rows = read_source(part, data)
-    found: dict[str, Any] = {"diversity": audited_demands(spec, schema, rows)}
+    demands: dict[str, Any] = {"diversity": audited_demands(spec, schema, rows)}
     if is_capped:
-        found |= {"max_confidence": spec.privacy.max_confidence, "targets": audited_targets(spec, schema, rows)}
-    return found
+        demands |= {"max_confidence": spec.privacy.max_confidence, "targets": audited_targets(spec, schema, rows)}
+    return demands
 
 
 def audit_data(
@@ -92,9 +88,9 @@ def audit_data(
         stage("Auditing")
         tree = _audit_tree(data, spec, asked, source=source, other=other)
         if tree is not None:
-            found = tree.spans
+            result = tree.spans
         elif data.is_dir():
-            found = _audit_folder(data, spec, asked, source=source, other=other)
+            result = _audit_folder(data, spec, asked, source=source, other=other)
         else:
             from anonfit.auditing.api import audit
 
@@ -104,12 +100,12 @@ def audit_data(
                 raise RequestError(
                     "which columns may an attacker know? Name them with --quasi-identifiers a,b,c, or give a spec."
                 )
-            found = audit(data, source=source, other=other, **asked)
+            result = audit(data, source=source, other=other, **asked)
     if tree is None:
-        show_audit(found, as_json=as_json)
+        show_audit(result, as_json=as_json)
     else:
         _show_tree(tree, as_json=as_json)
-    if found.passed is False:
+    if result.passed is False:
         raise typer.Exit(1)
 
 
@@ -153,14 +149,14 @@ def _audit_tree(
     return audit_tree(folder, source, k=asked["k"])
 
 
-def _show_tree(found: TreeAudit, *, as_json: bool) -> None:
+def _show_tree(audit: TreeAudit, *, as_json: bool) -> None:
     """Show the audit of a tree's folder to its owner."""
     if as_json:
-        print_json(found.to_dict())
+        print_json(audit.to_dict())
         return
     screen = results()
-    _show_verdict(found.spans, screen)
-    for exposed in found.exposed:
+    _show_verdict(audit.spans, screen)
+    for exposed in audit.exposed:
         screen.print(f"  persons whose class can be told at {exposed.confidence:.0%}: {exposed.persons.share:.1%}")
 
 
@@ -172,15 +168,15 @@ def _number(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def show_audit(found: Audit, *, as_json: bool) -> None:
+def show_audit(audit: Audit, *, as_json: bool) -> None:
     """Show an audit to its owner: all figures, not only the public ones."""
-    figures = found.to_dict()
+    figures = audit.to_dict()
     if as_json:
         print_json(figures)
         return
     screen = results()
-    unit = _unit(found)
-    _show_verdict(found, screen)
+    unit = _unit(audit)
+    _show_verdict(audit, screen)
     if joint := figures.get("joint"):
         both = ", ".join(f"{key.replace('_', ' ')} {_number(value)}" for key, value in joint.items())
         screen.print(f"  both releases together: {both}")
@@ -215,53 +211,42 @@ def _show_risks(figures: Mapping[str, Any], unit: str, screen: Console) -> None:
     screen.print(table(("attacker", "preset", "threshold", f"{unit} above", "source"), lines, numbers=(2, 3)))
 
 
-def _unit(found: Audit) -> str:
+def _unit(audit: Audit) -> str:
     """What the groups were counted in."""
-    from anonfit.auditing.result import UNKNOWN_PERSONS
-
-    return "rows" if found.counted == UNKNOWN_PERSONS else "persons"
+    return "rows" if audit.counted == UNKNOWN_PERSONS else "persons"
 
 
-def _show_verdict(found: Audit, screen: Console) -> None:
+def _show_verdict(audit: Audit, screen: Console) -> None:
     """What was asked and claimed, the groups, and each demand that is not met."""
     from rich.text import Text
 
-    sizes, unit = found.sizes, _unit(found)
+    sizes, unit = audit.sizes, _unit(audit)
     style = {True: "bold green", False: "bold red", None: "bold yellow"}
-    for place, sentence in enumerate(found.verdict):
-        own = style[found.passed] if place == 0 or sentence.startswith(("Asked", "The release")) else "yellow"
+    for place, sentence in enumerate(audit.verdict):
+        own = style[audit.passed] if place == 0 or sentence.startswith(("Asked", "The release")) else "yellow"
         screen.print(Text(sentence, style=own), soft_wrap=True)
-    for counted in found.sets:
+    for counted in audit.sets:
         words = f"{', '.join(counted.columns)}: k = {counted.sizes.smallest}, {counted.sizes.groups:,} groups"
         screen.print(Text(f"  {words}"), soft_wrap=True)
-    if sizes.smallest is None:
-        _show_missed(found, screen)
-        return
-    smallest = f"k = {sizes.smallest}" if unit == "persons" else f"smallest group {sizes.smallest}"
-    together = "all quasi-identifiers together: " if found.sets else ""
-    screen.print(
-        f"  {together}{smallest}: {sizes.groups:,} groups, median {sizes.median}, largest {sizes.largest} {unit}",
-        soft_wrap=True,
-    )
-    if found.suppressed_rows.persons:
-        screen.print(f"  rows with * in every quasi-identifier: {found.suppressed_rows.persons:,}")
-    _show_missed(found, screen)
-
-
-def _show_missed(found: Audit, screen: Console) -> None:
-    """Each demand that is not met, or not known to be."""
-    from rich.text import Text
-
-    for finding in found.missed:
-        text = _missed(finding, needs_source=found.source is None and (_unit(found) == "rows" or not found.rows))
-        screen.print(Text(f"  {text}", style="red"), soft_wrap=True)
+    if sizes.smallest is not None:
+        smallest = f"k = {sizes.smallest}" if unit == "persons" else f"smallest group {sizes.smallest}"
+        together = "all quasi-identifiers together: " if audit.sets else ""
+        screen.print(
+            f"  {together}{smallest}: {sizes.groups:,} groups, median {sizes.median}, largest {sizes.largest} {unit}",
+            soft_wrap=True,
+        )
+        if audit.suppressed_rows.persons:
+            screen.print(f"  rows with * in every quasi-identifier: {audit.suppressed_rows.persons:,}")
+    needs_source = audit.source is None and (unit == "rows" or not audit.rows)
+    for finding in audit.missed:
+        screen.print(Text(f"  {_missed(finding, needs_source=needs_source)}", style="red"), soft_wrap=True)
 
 
 def _missed(finding: Finding, *, needs_source: bool) -> str:
-    """A demand that is not met: of which column, what was found and what was asked."""
+    """A demand that is not met, or not known to be: of which column, what was found and what was asked."""
     what = f"{finding.where}: {finding.name}" if finding.where else finding.name
     if finding.met is None:
-        reason = finding.sentence.removeprefix(NOT_CHECKED)
+        reason = finding.sentence.removeprefix("Not checked: ")
         return f"not checked: {what}: {'give --source DATA; ' if needs_source else ''}{reason[0].lower()}{reason[1:]}"
     return (
         f"missed: {what}: {finding.sentence} Found {figure_words(finding.found)}, asked {figure_words(finding.asked)}."

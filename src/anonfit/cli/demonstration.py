@@ -132,15 +132,15 @@ def _measure(spec: Spec, patients: pl.DataFrame) -> Measured | None:
     others = patients[len(known) :]
     blind = replace(spec, method=replace(spec.method, criterion="median"))
     try:
-        made = [make(asked, source=known) for asked in (blind, spec)]
+        releases = [make(asked, source=known) for asked in (blind, spec)]
     except Infeasible:
         return None
     right = [
         (RegionLearner.taught(release.recoding, known, TARGET).predict(others) == others[TARGET]).to_numpy()
-        for release in made
+        for release in releases
     ]
     frequent = known[TARGET].mode().sort()[0]
-    blind_groups, purpose_groups = (release.table.select(QUASI_IDENTIFIERS).n_unique() for release in made)
+    blind_groups, purpose_groups = (release.table.select(QUASI_IDENTIFIERS).n_unique() for release in releases)
     return Measured(
         held_out=len(others),
         frequent=float((others[TARGET] == frequent).to_numpy().mean()),

@@ -17,44 +17,13 @@ if TYPE_CHECKING:
     from anonfit.evaluation.comparing import Comparison
     from anonfit.evaluation.jobs import Progress
     from anonfit.evaluation.result import Evaluation
+    from anonfit.metrics.registry import Metric
     from anonfit.spec.model import Spec
 
-SHOWN = {
-    "gcp": "certainty penalty",
-    "weighted_discernibility": "weighted discernibility",
-    "cluster_agreement": "clusters: agreement",
-    "cluster_within": "variance within",
-    "cluster_within_original": "within the original's",
-}
-"""Figures, and what they are called."""
-MARK = "cluster_agreement"
 
-
-def columns_table(found: Evaluation) -> Any:
-    """A line for each method and k; None where releases are judged by models and no clusters were looked for."""
-    import polars as pl
-
-    if len(found.frame) and not (found.figures["figure"] == MARK).any():
-        return None
-    means = found.figures.group_by("method", "k", "figure", maintain_order=True).agg(pl.col("value").mean())
-    cells = {(row["method"], row["k"], row["figure"]): row["value"] for row in means.to_dicts()}
-    names = [name for name in SHOWN if any(figure == name for _, _, figure in cells)]
-    lines = [
-        [method, k, *(_text(name, cells.get((method, k, name))) for name in names)]
-        for method, k in dict.fromkeys((method, k) for method, k, _ in cells)
-    ]
-    return table(["", "k", *(SHOWN[name] for name in names)], lines, numbers=range(1, len(names) + 2))
-
-
-def _text(name: str, value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if name == "weighted_discernibility" else f"{value:.3f}"
-
-
-def disagreements_line(found: Evaluation) -> str | None:
+def _disagreements(evaluation: Evaluation) -> str | None:
     """Where the two measures of columns disagree about a method and the blind one, in words; None if nowhere."""
-    rows = found.disagreements().to_dicts()
+    rows = evaluation.disagreements().to_dicts()
     if not rows:
         return None
     cases = dict.fromkeys(f"{row['method']}, k = {row['k']}: {row['column']}" for row in rows)
@@ -67,7 +36,6 @@ def disagreements_line(found: Evaluation) -> str | None:
 
 CERTAIN = 0.05
 """Differences that chance makes less often are marked."""
-TENTH = 10
 
 
 @contextmanager
@@ -87,7 +55,7 @@ def _bar(*, as_json: bool) -> Iterator[Progress]:
         shown: set[int] = set()
 
         def line(done: int, all_: int, name: str) -> None:
-            part = TENTH * done // max(all_, 1)
+            part = 10 * done // max(all_, 1)
             if part not in shown:
                 shown.add(part)
                 screen.print(f"{done} of {all_} done{f' ({name})' if name else ''} …")
@@ -112,17 +80,17 @@ def evaluate_spec(
         with _bar(as_json=as_json) as progress:
             from anonfit.evaluation.grid import evaluate
 
-            found = evaluate(spec, models=_models(spec, model), store=out, progress=progress, **options)
+            evaluation = evaluate(spec, models=_models(spec, model), store=out, progress=progress, **options)
     except KeyboardInterrupt:
         kept = f"what was found is kept in {out}; the same command goes on from there." if out else "nothing was kept."
         console().print(f"interrupted; {kept}", soft_wrap=True)
-        raise SystemExit(130) from None  # all was said
+        raise SystemExit(130) from None  # the message is out already
     if out is not None:
-        found.save(out)
+        evaluation.save(out)
     if as_json:
-        print_json(_as_json(found, out))
+        print_json(_as_json(evaluation, out))
     else:
-        _show(found, out)
+        _show(evaluation, out)
 
 
 def _models(spec: Spec, given: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -135,14 +103,16 @@ def _models(spec: Spec, given: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"target": name, "using": given["using"] or None, "where": given["where"]} for name in targets]
 
 
-def _as_json(found: Evaluation, out: Path | None) -> dict[str, Any]:
+def _as_json(evaluation: Evaluation, out: Path | None) -> dict[str, Any]:
     return {
-        "protocol": found.protocol,
-        "folds": found.folds,
-        "summary": [_plain(row) for row in found.summary().to_dicts()],
-        "figures": [_plain(row) for row in _figures(found)],
-        "disagreements": [_plain(row) for row in found.disagreements().to_dicts()],
-        "unmet": [{"method": cell.method, "k": cell.k, "fold": cell.fold, "why": cell.why} for cell in found.unmet],
+        "protocol": evaluation.protocol,
+        "folds": evaluation.folds,
+        "summary": [_plain(row) for row in evaluation.summary().to_dicts()],
+        "figures": [_plain(row) for row in _figures(evaluation)],
+        "disagreements": [_plain(row) for row in evaluation.disagreements().to_dicts()],
+        "unmet": [
+            {"method": cell.method, "k": cell.k, "fold": cell.fold, "why": cell.why} for cell in evaluation.unmet
+        ],
         "folder": None if out is None else str(out),
     }
 
@@ -154,54 +124,60 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _figures(found: Evaluation) -> list[dict[str, Any]]:
+def _figures(evaluation: Evaluation) -> list[dict[str, Any]]:
     """The mean of each figure over folds."""
     import polars as pl
 
     keys = ["method", "k", "figure", "target"]
     means: list[dict[str, Any]] = (
-        found.figures.group_by(keys, maintain_order=True).agg(pl.col("value").mean()).to_dicts()
+        evaluation.figures.group_by(keys, maintain_order=True).agg(pl.col("value").mean()).to_dicts()
     )
     return means
 
 
-def _show(found: Evaluation, out: Path | None) -> None:
+def _show(evaluation: Evaluation, out: Path | None) -> None:
     from rich.text import Text
 
+    from anonfit.metrics.registry import metrics_of
+
     screen = results()
-    summary = found.summary()
+    summary = evaluation.summary()
     for model in summary["model"].unique(maintain_order=True).to_list():
         rows = [row for row in summary.to_dicts() if row["model"] == model]
         for measure in dict.fromkeys(row["measure"] for row in rows):
             screen.print(Text(f"{model}: {WORDS[measure]}", style="bold"), soft_wrap=True)
             screen.print(_table([row for row in rows if row["measure"] == measure]))
             screen.print()
-    asked = [row for row in _figures(found) if row["figure"] in ASKED]
-    if asked:
+    figures = _figures(evaluation)
+    answers = metrics_of("evaluate", "selections", "queries")
+    names = {metric.name for metric in answers}
+    if asked := [row for row in figures if row["figure"] in names]:
         screen.print(Text("Selections and queries, answered from the release", style="bold"))
-        screen.print(_asked_table(asked))
+        screen.print(_figures_table(asked, answers))
         screen.print()
-    if (columns := columns_table(found)) is not None:
+    # Where releases are judged by models, the losses of columns are shown beside clusters only.
+    if not len(evaluation.frame) or any(row["figure"] == "cluster_agreement" for row in figures):
+        losses = [metric for metric in metrics_of("evaluate", "regions", "clusters") if metric.words]
         screen.print(Text("Columns and clusters; less is better, but for agreement", style="bold"))
-        screen.print(columns)
+        screen.print(_figures_table(figures, losses))
         screen.print()
     screen.print(
-        f"Mean of {found.folds} folds ± deviation; differences marked * are beyond chance (paired t-test, corrected "
-        "for folds that share rows, 5 %).",
+        f"Mean of {evaluation.folds} folds ± deviation; differences marked * are beyond chance (paired t-test, "
+        "corrected for folds that share rows, 5 %).",
         soft_wrap=True,
     )
-    if found.protocol == "combined":
+    if evaluation.protocol == "combined":
         screen.print(
             Text(
                 "The protocol 'combined' lets class-guided methods see test labels: do not quote it as utility.",
                 style="yellow",
             )
         )
-    if line := disagreements_line(found):
+    if line := _disagreements(evaluation):
         screen.print(Text(line), soft_wrap=True)
-    for why in dict.fromkeys(cell.why for cell in found.unmet):
-        folds = Counter((cell.method, cell.k) for cell in found.unmet if cell.why == why)
-        cells = (_cell(*cell, number, found.folds) for cell, number in folds.items())
+    for why in dict.fromkeys(cell.why for cell in evaluation.unmet):
+        folds = Counter((cell.method, cell.k) for cell in evaluation.unmet if cell.why == why)
+        cells = (_cell(*cell, number, evaluation.folds) for cell, number in folds.items())
         screen.print(Text(f"not measured ({'; '.join(cells)}): {why}", style="yellow"), soft_wrap=True)
     if out is not None:
         screen.print(
@@ -222,33 +198,26 @@ WORDS = {
 }
 
 
-ASKED = {
-    "imprecision": "selections: rows not meant",
-    "query_imprecision": "a query: rows not meant",
-    "query_precision": "precision",
-    "query_recall": "recall",
-    "query_count_error": "count error",
-    "query_sum_error": "sum error",
-    "query_avg_error": "mean error",
-}
-"""Figures of how selections and queries are answered, and what they are called."""
-
-
-def _asked_table(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """A line for each method and k, a column for each figure."""
-    names = [name for name in ASKED if any(row["figure"] == name for row in rows)]
+def _figures_table(rows: Sequence[Mapping[str, Any]], metrics: Sequence[Metric]) -> Any:
+    """A line for each method and k, a column for each metric that was measured."""
     cells = {(row["method"], row["k"], row["figure"]): row["value"] for row in rows}
+    measured = {figure for _, _, figure in cells}
+    shown = [metric for metric in metrics if metric.name in measured]
     lines = [
-        [method, k, *(_figure(name, cells.get((method, k, name))) for name in names)]
-        for method, k in dict.fromkeys((row["method"], row["k"]) for row in rows)
+        [method, k, *(_figure(metric.name, cells.get((method, k, metric.name))) for metric in shown)]
+        for method, k in dict.fromkeys((method, k) for method, k, _ in cells)
     ]
-    return table(["", "k", *(ASKED[name] for name in names)], lines, numbers=range(1, len(names) + 2))
+    return table(["", "k", *(metric.words for metric in shown)], lines, numbers=range(1, len(shown) + 2))
 
 
 def _figure(name: str, value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value:,.1f}" if name.endswith("imprecision") else f"{100 * value:.1f} %"
+    if name == "weighted_discernibility":
+        return f"{value:,.0f}"
+    if name.endswith("imprecision"):
+        return f"{value:,.1f}"
+    return f"{100 * value:.1f} %" if name.startswith("query_") else f"{value:.3f}"
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -259,10 +228,10 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Any:
     for learner in dict.fromkeys(row["learner"] for row in rows):
         lines.append([learner, *[""] * (len(head) - 1)])
         lines += [_line(row, compared) for row in rows if row["learner"] == learner]
-    found = table(head, lines, numbers=range(1, len(head)))
-    found.columns[0].no_wrap = True
-    found.columns[0].min_width = max(len(str(line[0])) for line in lines)
-    return found
+    shown = table(head, lines, numbers=range(1, len(head)))
+    shown.columns[0].no_wrap = True
+    shown.columns[0].min_width = max(len(str(line[0])) for line in lines)
+    return shown
 
 
 def _line(row: Mapping[str, Any], compared: Sequence[str]) -> list[Any]:
@@ -299,34 +268,34 @@ def compare_releases(
     if source is not None and not source.exists() and not any(sign in str(source) for sign in "*?["):
         raise RequestError(f"{source}: there is no such file to audit the releases with.")
     with stages(as_json=as_json) as stage:
-        found = compare(*releases, source=source, stage=stage)
+        comparison = compare(*releases, source=source, stage=stage)
     if out is not None:
-        found.save(out, replace=replace)
+        comparison.save(out, replace=replace)
     if as_json:
-        print_json(found.to_dict() | ({"page": str(out)} if out is not None else {}))
+        print_json(comparison.to_dict() | ({"page": str(out)} if out is not None else {}))
         return
-    _show_comparison(found, out)
+    _show_comparison(comparison, out)
 
 
-def _show_comparison(found: Comparison, out: Path | None) -> None:
+def _show_comparison(comparison: Comparison, out: Path | None) -> None:
     from rich.text import Text
 
     from anonfit.evaluation.comparing_page import PAIR_HEAD, pair_line, sections
 
     screen = results()
-    for text in found.differences:
+    for text in comparison.differences:
         screen.print(Text(text, style="yellow"), soft_wrap=True)
-    names = [str(release["name"]) for release in found.releases]
-    for section in sections(found.to_dict()):
+    names = [str(release["name"]) for release in comparison.releases]
+    for section in sections(comparison.to_dict()):
         screen.print(Text(f"\n{section.title}", style="bold"))
         rows = [(label, *texts) for label, texts in section.lines]
         screen.print(table(("", *names), rows, numbers=range(1, len(names) + 1)))
-    if found.pairs:
+    if comparison.pairs:
         screen.print(Text("\nTwo releases together", style="bold"))
-        lines = [pair_line(pair) for pair in found.pairs]
+        lines = [pair_line(pair) for pair in comparison.pairs]
         rows = [(label, *texts) for label, texts in lines]
         screen.print(table(("", *PAIR_HEAD), rows, numbers=range(1, 1 + len(PAIR_HEAD))))
-        for pair in found.pairs:
+        for pair in comparison.pairs:
             for fault in pair["faults"]:
                 screen.print(Text(f"{' with '.join(pair['releases'])}: {fault}", style="red"), soft_wrap=True)
     if out is not None:

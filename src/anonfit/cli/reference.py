@@ -75,7 +75,7 @@ TABLE = re.compile(r"<!-- settings: ([\w.]+) -->\n.*?\n<!-- end -->", re.DOTALL)
 
 def settings_reference(text: str) -> str:
     """The text of docs/spec.md with every table of settings made anew."""
-    return TABLE.sub(lambda found: f"<!-- settings: {found[1]} -->\n{_settings(ALL[found[1]])}\n<!-- end -->", text)
+    return TABLE.sub(lambda match: f"<!-- settings: {match[1]} -->\n{_settings(ALL[match[1]])}\n<!-- end -->", text)
 
 
 def _settings(section: Section) -> str:

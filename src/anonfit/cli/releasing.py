@@ -40,16 +40,16 @@ def summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 def show_release(
     report: Mapping[str, Any], folder: Path, *, as_json: bool, more: Mapping[str, Any] | None = None
 ) -> None:
-    """Tell of a published release; a script is told `more`."""
+    """Say what a published release holds; JSON has `more` beside it."""
     from rich.text import Text
 
-    found = summary(report, folder) | dict(more or {})
+    facts = summary(report, folder) | dict(more or {})
     if report["formulas"]:
         console().print(
             Text(f"Not covered: {FORMULAS.format(listed(report['formulas'], 20))}", style="yellow"), soft_wrap=True
         )
     if as_json:
-        print_json(found)
+        print_json(facts)
         return
     screen = results()
     rows = report["rows"]
@@ -62,8 +62,8 @@ def show_release(
             screen.print(Text(words), soft_wrap=True)
     else:
         screen.print(
-            f"  {rows['released']:,} rows in {found['groups']:,} groups, the smallest of {found['smallest_group']} "
-            f"persons (asked: {found['k']})"
+            f"  {rows['released']:,} rows in {facts['groups']:,} groups, the smallest of {facts['smallest_group']} "
+            f"persons (asked: {facts['k']})"
         )
     if left_out:
         screen.print(f"  rows left out: {', '.join(left_out)}")
@@ -76,8 +76,8 @@ def show_release(
     for (key, word), text in CONSENTED.items():
         if report["asked"].get(key) == word:
             screen.print(Text(f"  given away by consent: {text}", style="yellow"), soft_wrap=True)
-    screen.print(Text(f"  read next: {found['report']}"), soft_wrap=True)
-    screen.print(Text(f"  for the owner of the data only: {found['internal_report']}"), soft_wrap=True)
+    screen.print(Text(f"  read next: {facts['report']}"), soft_wrap=True)
+    screen.print(Text(f"  for the owner of the data only: {facts['internal_report']}"), soft_wrap=True)
 
 
 def show_refinements(refinements: Mapping[str, Any] | None) -> None:
@@ -101,7 +101,7 @@ def show_refinements(refinements: Mapping[str, Any] | None) -> None:
     ]
     head = ("", "column", "refined", "into", "gain", "loss", "score", "anonymity")
     shown = table(head, rows, numbers=(0, 4, 5, 6, 7))
-    # Labels and names are told whole: a part of one may be that of another.
+    # Labels and names are shown whole: two may begin alike.
     for column in shown.columns:
         column.overflow = "fold"
     screen.print(shown)
@@ -143,8 +143,8 @@ def apply_release(
     unseen: str,
     replace: bool,
     as_json: bool,
-    recoding: Path | None = None,
-    suppression_limit: float | None = None,
+    recoding: Path | None,
+    suppression_limit: float | None,
 ) -> None:
     """Release new data by an earlier release's recoding, or an edited one."""
     with stages(as_json=as_json) as stage:
@@ -170,7 +170,7 @@ LONGEST = 40
 """Lines of a tree that are shown."""
 
 
-def _summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _tree_summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """What a script wants to know of a published tree."""
     audit = report["audit"]
     return {
@@ -196,37 +196,37 @@ def tree_of_spec(spec: Path | None, out: Path | None, *, settings: Sequence[str]
         from anonfit.report.trees import drawn_text
 
         folder = out or Path(f"{spec.stem}-tree")
-        made = run(spec, folder, publish="tree", settings=settings, replace=replace, stage=stage)
-    found = _summary(made.audit, folder)
+        release = run(spec, folder, publish="tree", settings=settings, replace=replace, stage=stage)
+    facts = _tree_summary(release.audit, folder)
     if as_json:
-        print_json(found)
+        print_json(facts)
         return
     from rich.text import Text
 
     screen = results()
     screen.print(Text("Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True)
     screen.print(
-        f"  {_several(found['leaves'], 'leaf', 'leaves')}, {_several(found['spans'], 'span', 'spans')}, the smallest "
-        f"of {found['smallest_span']} persons (asked: {found['k']})"
+        f"  {_several(facts['leaves'], 'leaf', 'leaves')}, {_several(facts['spans'], 'span', 'spans')}, the smallest "
+        f"of {facts['smallest_span']} persons (asked: {facts['k']})"
     )
-    if (dropped := made.audit["rows"]["dropped"]) != 0:
+    if (dropped := release.audit["rows"]["dropped"]) != 0:
         screen.print(f"  rows left out for missing values: {dropped}")
-    if found["exposed"]:
+    if facts["exposed"]:
         shares = ", ".join(
-            f"{_share(exposed['persons'])} at {exposed['confidence']:.0%}" for exposed in found["exposed"]
+            f"{_share(exposed['persons'])} at {exposed['confidence']:.0%}" for exposed in facts["exposed"]
         )
         screen.print(f"  persons whose class can be told: {shares}", soft_wrap=True)
     screen.print(
         "  The audit of the written tree accepted it. Not covered: background knowledge, other releases, what a span "
         "has in common."
     )
-    _show(drawn_text(made.tree))
-    screen.print(Text(f"  drawn: {found['drawing']}"), soft_wrap=True)
-    screen.print(Text(f"  for the owner of the data only: {found['internal_record']}"), soft_wrap=True)
+    _show_drawing(drawn_text(release.tree))
+    screen.print(Text(f"  drawn: {facts['drawing']}"), soft_wrap=True)
+    screen.print(Text(f"  for the owner of the data only: {facts['internal_record']}"), soft_wrap=True)
 
 
-def _several(number: int, one: str, more: str) -> str:
-    return f"{number:,} {one if number == 1 else more}"
+def _several(number: int, singular: str, plural: str) -> str:
+    return f"{number:,} {singular if number == 1 else plural}"
 
 
 def _share(persons: Mapping[str, Any]) -> str:
@@ -234,8 +234,8 @@ def _share(persons: Mapping[str, Any]) -> str:
     return f"{share:.1%}" if isinstance(share, float) else str(share)
 
 
-def _show(drawing: str) -> None:
-    """The first lines of a drawing."""
+def _show_drawing(drawing: str) -> None:
+    """Print the first lines of a drawing."""
     from rich.text import Text
 
     screen = results()
@@ -288,7 +288,7 @@ def use_tree(
 
 
 def _predict(tree: ReleasedTree, data: Path, out: Path, *, replace: bool) -> int:
-    """Write the rows of a file with one more column, the class that a tree predicts; returns how many they are."""
+    """Write the rows of a file with one more column, the class that a tree predicts; the number of rows."""
     import polars as pl
 
     from anonfit.engines.rows import write_table
@@ -311,7 +311,7 @@ def _predict(tree: ReleasedTree, data: Path, out: Path, *, replace: bool) -> int
     return len(frame)
 
 
-def _show_tree(tree: Any, *, as_json: bool) -> None:
+def _show_tree(tree: ReleasedTree, *, as_json: bool) -> None:
     import json
 
     from anonfit.report.trees import drawn_text
@@ -319,4 +319,4 @@ def _show_tree(tree: Any, *, as_json: bool) -> None:
     if as_json:
         print_json(json.loads(tree.to_model_json()))
     else:
-        _show(drawn_text(tree))
+        _show_drawing(drawn_text(tree))

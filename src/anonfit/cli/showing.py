@@ -88,9 +88,9 @@ def stages(*, as_json: bool) -> Iterator[Stage]:
         yield lambda name: status.update(f"{name} …")
 
 
-def print_json(found: Mapping[str, Any]) -> None:
+def print_json(content: Mapping[str, Any]) -> None:
     """The one object on standard output, in ASCII: whatever names hold, any terminal and encoding can take it."""
-    sys.stdout.write(json.dumps(found, default=str) + "\n")
+    sys.stdout.write(json.dumps(content, default=str) + "\n")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], *, numbers: Sequence[int] = ()) -> Table:
@@ -98,12 +98,12 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]], *, numbers: Sequen
     from rich.table import Table
     from rich.text import Text
 
-    found = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for index, name in enumerate(head):
-        found.add_column(Text(printable(name)), justify="right" if index in numbers else "left")
+        grid.add_column(Text(printable(name)), justify="right" if index in numbers else "left")
     for row in rows:
-        found.add_row(*(Text(printable(str(entry))) for entry in row))
-    return found
+        grid.add_row(*(Text(printable(str(entry))) for entry in row))
+    return grid
 
 
 LEAST_ADDRESSES = 4 << 30
@@ -126,8 +126,8 @@ def check_addresses() -> None:
         )
 
 
-def _told(error: BaseException) -> tuple[str, str]:
-    """The kind of an error and its text. Errors nobody foresaw are told without their own, which may hold values."""
+def _kind_and_text(error: BaseException) -> tuple[str, str]:
+    """The kind of an error and its text; of an error nobody foresaw not its own text, which may hold values."""
     if isinstance(error, AnonfitError):
         return type(error).__name__, str(error)
     if os.environ.get("ANONFIT_DEBUG"):
@@ -158,7 +158,7 @@ def show_usage(error: Any, *, as_json: bool) -> int:
 
 def show_failure(error: BaseException, *, as_json: bool) -> int:
     """Say what went wrong and give the exit status."""
-    kind, text = _told(error)
+    kind, text = _kind_and_text(error)
     status = error.exit_status if isinstance(error, AnonfitError) else 2
     if as_json:
         faults = list(error.faults) if isinstance(error, SpecError) else [text]

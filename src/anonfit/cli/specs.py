@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _masks(proposed: ProposedSpec, folder: Path) -> dict[str, str]:
-    """Write the taxonomy of masked codes of each column that looks like postal codes; their files."""
+    """Write a taxonomy of masked codes for each column that looks like postal codes; the file of each column."""
     from anonfit.tables.taxonomy_files import write_taxonomy
 
     written = {}
@@ -32,16 +32,21 @@ def _masks(proposed: ProposedSpec, folder: Path) -> dict[str, str]:
     return written
 
 
+def _place(path: Path, *, replace: bool) -> Path:
+    """Where a spec is to be written; refused before any work where it cannot be."""
+    if path.exists() and not replace:
+        raise RequestError(f"{path} is already there; choose another --out, or add --replace.")
+    if not path.parent.is_dir():
+        raise RequestError(f"{path.parent}: there is no such folder to write the spec into.")
+    return path
+
+
 def propose_spec(data: Path, out: Path | None, *, k: int, accept: bool, replace: bool, as_json: bool) -> None:
     """Read a table, propose a role for every column, and write the spec."""
     from anonfit.spec.write import propose
     from anonfit.tables.profile import proposal_toml
 
-    target = out or data.with_name("spec.toml")
-    if target.exists() and not replace:
-        raise RequestError(f"{target} is already there; choose another --out, or add --replace.")
-    if not target.parent.is_dir():
-        raise RequestError(f"{target.parent}: there is no such folder to write the spec into.")
+    target = _place(out or data.with_name("spec.toml"), replace=replace)
     with stages(as_json=as_json) as stage:
         proposed = propose(data, k=k, accept=accept, stage=stage)
         taxonomies = _masks(proposed, target.parent)
@@ -57,16 +62,8 @@ def _show_proposal(
     proposal: Proposal, target: Path, taxonomies: dict[str, str], *, accepted: bool, as_json: bool
 ) -> None:
     if as_json:
-        columns = [
-            {
-                "name": column.name,
-                "role": column.role,
-                "type": column.type,
-                "reason": column.reason,
-                "decision": column.decision,
-            }
-            for column in proposal.columns
-        ]
+        names = ("name", "role", "type", "reason", "decision")
+        columns = [{name: getattr(column, name) for name in names} for column in proposal.columns]
         print_json(
             {
                 "spec": str(target),
@@ -81,12 +78,8 @@ def _show_proposal(
     from rich.text import Text
 
     screen = results()
-    screen.print(
-        table(
-            ("column", "role", "why"),
-            [(column.name, column.role, column.reason) for column in proposal.columns],
-        )
-    )
+    rows = [(column.name, column.role, column.reason) for column in proposal.columns]
+    screen.print(table(("column", "role", "why"), rows))
     screen.print()
     for note in proposal.notes:
         screen.print(Text(note), soft_wrap=True)
@@ -94,8 +87,7 @@ def _show_proposal(
         screen.print(
             Text(
                 f"{file} groups the codes of '{column}' by their first digits. A taxonomy is published with the "
-                "release: "
-                "let it list all codes there are, not only those of the table, then uncomment it in the spec."
+                "release: let it list all codes there are, not only those of the table, then uncomment it in the spec."
             ),
             soft_wrap=True,
         )
@@ -113,6 +105,7 @@ def _show_proposal(
 SHOWN = 10
 """Selections, reasons and statements that a terminal shows; JSON has more."""
 LONGEST = 70
+"""Signs of a selection or statement that are shown."""
 
 
 def learn_workload(
@@ -133,11 +126,7 @@ def learn_workload(
     from anonfit.tables.persons import persons_in
     from anonfit.workload.logs.merging import rows_of_frame
 
-    target = out or path.with_name("learned.toml")
-    if target.exists() and not replace:
-        raise RequestError(f"{target} is already there; choose another --out, or add --replace.")
-    if not target.parent.is_dir():
-        raise RequestError(f"{target.parent}: there is no such folder to write the spec into.")
+    target = _place(out or path.with_name("learned.toml"), replace=replace)
     spec = read_spec(path)
     folder = spec.folder or Path()
     log = QueryLogSpec(tuple(os.path.relpath(file.resolve(), folder) for file in logs), **options)
@@ -199,7 +188,10 @@ def _show_learned(learned: LearnedWorkload, target: Path, spec: Spec, dialect: s
         soft_wrap=True,
     )
     if learned.selections:
-        rows = [(one.weight, f"{one.times:,}", _short(one.where)) for one in learned.selections[:SHOWN]]
+        rows = [
+            (selection.weight, f"{selection.times:,}", _short(selection.where))
+            for selection in learned.selections[:SHOWN]
+        ]
         screen.print(table(("weight", "queries", "selection"), rows, numbers=(0, 1)))
         _more(len(learned.selections) - SHOWN, "selections")
     if learned.weights:
@@ -219,8 +211,8 @@ def _show_learned(learned: LearnedWorkload, target: Path, spec: Spec, dialect: s
         )
     for statement in tally.listed[:SHOWN]:
         where = f"{statement.file}, line {statement.line} ({statement.times:,} times)"
-        said = f"not read: {where}: {statement.why} {_short(statement.outline)}"
-        screen.print(Text(said.rstrip(), style="yellow"), soft_wrap=True)
+        line = f"not read: {where}: {statement.why} {_short(statement.outline)}"
+        screen.print(Text(line.rstrip(), style="yellow"), soft_wrap=True)
     _more(len(tally.listed) - SHOWN, "kinds of statements that were not read")
     if tally.unread and dialect is None:
         screen.print(Text("If they are SQL of some database, name it: --dialect postgres, mysql, tsql or such."))

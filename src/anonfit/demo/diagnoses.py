@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The diagnoses of the demo population: who gets them, how long they stay, how grave and dear they are.
-
-Read by `population` and `population_decks`.
-"""
+"""The diagnoses of the demo population: who gets them, how long they stay, how grave and dear they are."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The invented country of the demo population: districts, postal codes and who lives there.
-
-Read by `population` and `population_decks`.
-"""
+"""The invented country of the demo population: districts, postal codes and who lives there."""
 
 from __future__ import annotations
 

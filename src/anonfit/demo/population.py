@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A synthetic hospital population with real dependence between its columns.
-
-The table of the demo, of tests and of benchmarks.
+"""A synthetic hospital population with real dependence between its columns: the table of the demo, of tests and of
+benchmarks.
 
 Its distributions are decks of integer cards, one deck for each group of people. Integers keep a table the same
 everywhere: no draw depends on the last bit of a float.
@@ -236,16 +235,11 @@ def decks() -> Decks:
 
 def deal(deck: Deck, cards: Codes, *groups: Codes) -> Codes:
     """One card for each row, from the deck of the row's groups."""
-    index = _cells(deck.shape, *groups, cards)
-    return deck.ravel().take(index).astype(np.int64)
-
-
-def _cells(shape: Sequence[int], *axes: Codes) -> Codes:
-    """The flat position of each row's cell; `ravel_multi_index` costs more than the whole draw."""
-    index = axes[0]
-    for size, axis in zip(shape[1:], axes[1:], strict=True):
+    first, *others = *groups, cards
+    index = first  # `ravel_multi_index` costs more than the whole draw
+    for size, axis in zip(deck.shape[1:], others, strict=True):
         index = index * size + axis
-    return index
+    return deck.ravel().take(index).astype(np.int64)
 
 
 def _decks(groups: Iterable[Sequence[float] | NDArray[np.float64]], *shape: int, width: int = NARROW) -> Deck:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
+import polars as pl
 import sklearn
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -21,6 +22,7 @@ from anonfit.estimators.inputs import (
     Targets,
     given_names,
     is_frame,
+    named_columns,
     refuse_twice,
     require_known,
     table_of,
@@ -36,7 +38,6 @@ from anonfit.tables.frames import like
 from anonfit.tables.reading import ReadOptions, read_table
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
 OUTPUTS = (*Encoding, Values.LABELS, Values.BOUNDS)
@@ -199,8 +200,6 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _recoded(self, table: pl.DataFrame, nodes: NDArray[np.int32]) -> pl.DataFrame:
         """The columns of rows that end in these nodes, as a release would have them."""
-        import polars as pl
-
         recoded = recoded_columns(self.recoding_, nodes, Values(self.output))
         kept = [name for name in self.columns_in_ if name in recoded or name in self._raw]
         return pl.DataFrame([column for name in kept for column in recoded.get(name, [table[name]])])
@@ -211,11 +210,11 @@ def _raw_columns(anonymizer: Anonymizer, table: pl.DataFrame) -> tuple[str, ...]
     if anonymizer.remainder == "drop":
         return ()
     others = {*anonymizer.recoding_.quasi_identifiers, *_unreleased(anonymizer)}
-    found = [name for name in table.columns if name not in others]
+    raw = [name for name in table.columns if name not in others]
     if anonymizer.output in list(Encoding):
-        for name in found:
+        for name in raw:
             RawReader(name).require_numbers(table)
-    return tuple(found)
+    return tuple(raw)
 
 
 def _as_read(anonymizer: Anonymizer, table: pl.DataFrame) -> pl.DataFrame:
@@ -224,28 +223,21 @@ def _as_read(anonymizer: Anonymizer, table: pl.DataFrame) -> pl.DataFrame:
     return read_table(table, ReadOptions(missing=tuple(anonymizer.missing), clean=clean))
 
 
-def _framed(anonymizer: Anonymizer, source: Any, found: pl.DataFrame) -> Any:
+def _framed(anonymizer: Anonymizer, source: Any, recoded: pl.DataFrame) -> Any:
     """Recoded rows as the kind of frame that is asked for, or that came in; an array as one of objects."""
     config = getattr(anonymizer, "_sklearn_output_config", {})
     wanted = config.get("transform") or sklearn.get_config()["transform_output"]
     if wanted == "polars":
-        return found
+        return recoded
     if wanted == "pandas":
-        frame = found.to_pandas()
+        frame = recoded.to_pandas()
         if hasattr(source, "index") and is_frame(source):
             frame.index = source.index
         return frame
-    return like(source, found) if is_frame(source) else np.array(found.rows(), dtype=object)
+    return like(source, recoded) if is_frame(source) else np.array(recoded.rows(), dtype=object)
 
 
 # --- the keyword arguments with which `anonymize` makes the same recoding ----------------------------------------
-
-
-def _names(given: Any) -> list[str]:
-    """The columns that a parameter names; one may stand alone."""
-    if given is None:
-        return []
-    return [given] if isinstance(given, str) else [str(name) for name in given]
 
 
 def _unreleased(anonymizer: Anonymizer) -> list[str]:
@@ -257,9 +249,9 @@ def _unreleased(anonymizer: Anonymizer) -> list[str]:
 def _quasi_identifiers(anonymizer: Anonymizer, table: pl.DataFrame) -> list[str]:
     """The columns that are generalized: those that are named, or all that have no other part."""
     if anonymizer.quasi_identifiers is None:
-        others = {*_names(anonymizer.sensitive), *_unreleased(anonymizer)}
+        others = {*named_columns(anonymizer.sensitive), *_unreleased(anonymizer)}
         return [name for name in table.columns if name not in others]
-    named = _names(anonymizer.quasi_identifiers)
+    named = named_columns(anonymizer.quasi_identifiers)
     absent = [name for name in named if name not in table.columns]
     if absent:
         raise DataError(f"X has no column {listed(absent)}, which quasi_identifiers names.")
@@ -270,7 +262,7 @@ def _words_for_anonymize(anonymizer: Anonymizer, table: pl.DataFrame, targets: T
     """The keyword arguments with which `anonymize` makes the recoding."""
     given = {name: getattr(anonymizer, name) for name in AS_IN_ANONYMIZE}
     words = {name: word for name, word in given.items() if word is not None}
-    named, sensitive = _quasi_identifiers(anonymizer, table), _names(anonymizer.sensitive)
+    named, sensitive = _quasi_identifiers(anonymizer, table), named_columns(anonymizer.sensitive)
     roles = {*named, *sensitive, *_unreleased(anonymizer)}
     words["quasi_identifiers"] = named
     words["k"] = anonymizer.k

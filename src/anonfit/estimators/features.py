@@ -36,8 +36,10 @@ class Encoding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Spans:
-    """Parts of an ordered column, one entry each: from `lower` to `upper`, NaN where a side is open."""
+class Intervals:
+    """Parts of an ordered column, one entry each: from `lower` to `upper`, NaN where a side is open, and the share of
+    missing values.
+    """
 
     lower: Numbers
     upper: Numbers
@@ -52,10 +54,11 @@ class Leaves:
     missing: NDArray[np.bool_]
 
 
-Parts: TypeAlias = Spans | Leaves
+Parts: TypeAlias = Intervals | Leaves
 
 
-def _missing_share(known: NDArray[np.bool_], missing: NDArray[np.bool_]) -> Numbers:
+def missing_share(known: NDArray[np.bool_], missing: NDArray[np.bool_]) -> Numbers:
+    """The share of missing values in each part, by whether it holds known values and whether it holds missing ones."""
     return np.where(missing, np.where(known, POSSIBLE, ALWAYS), NEVER)
 
 
@@ -73,15 +76,14 @@ class LineColumn:
     lowest: float
     highest: float
 
-    def features(self, encoding: Encoding, name: str | None = None) -> list[str]:
-        """The names of its features, for a column of this or another name."""
-        name = name if name is not None else self.name
-        found = [f"{name}_lower", f"{name}_upper"] if encoding == Encoding.ENDS else [name]
-        return [*found, f"{name}_missing"] if self.has_missing else found
+    def features(self, encoding: Encoding, name: str) -> list[str]:
+        """The names of its features, where the column is called by this name."""
+        names = [f"{name}_lower", f"{name}_upper"] if encoding == Encoding.ENDS else [name]
+        return [*names, f"{name}_missing"] if self.has_missing else names
 
     def numbers(self, parts: Parts, encoding: Encoding) -> Numbers:
         """The features of each part. (part, feature)"""
-        assert isinstance(parts, Spans)
+        assert isinstance(parts, Intervals)
         # An end that is known stands: a part beyond what the column is closed at has no width.
         lower = np.where(np.isnan(parts.lower), np.fmin(self.lowest, parts.upper), parts.lower)
         upper = np.where(np.isnan(parts.upper), np.fmax(self.highest, parts.lower), parts.upper)
@@ -99,28 +101,27 @@ class LeafColumn:
     has_missing: bool
     leaves: tuple[str, ...]
 
-    def features(self, encoding: Encoding, name: str | None = None) -> list[str]:
-        """The names of its features, for a column of this or another name."""
-        name = name if name is not None else self.name
+    def features(self, encoding: Encoding, name: str) -> list[str]:
+        """The names of its features, where the column is called by this name."""
         if encoding == Encoding.ENDS:
-            found = [f"{name}_lower", f"{name}_upper"]
+            names = [f"{name}_lower", f"{name}_upper"]
         else:
-            found = [f"{name}={leaf}" for leaf in self.leaves]
-        return [*found, f"{name}_missing"] if self.has_missing else found
+            names = [f"{name}={leaf}" for leaf in self.leaves]
+        return [*names, f"{name}_missing"] if self.has_missing else names
 
     def numbers(self, parts: Parts, encoding: Encoding) -> Numbers:
         """The features of each part. (part, feature)"""
         assert isinstance(parts, Leaves)
         if encoding == Encoding.ENDS:
             whole = (0, max(len(self.leaves) - 1, 0))
-            ends = [(found[0], found[-1]) if len(found) else whole for found in parts.positions]
-            known = np.array([len(found) > 0 for found in parts.positions], dtype=bool)
+            ends = [(positions[0], positions[-1]) if len(positions) else whole for positions in parts.positions]
+            known = np.array([len(positions) > 0 for positions in parts.positions], dtype=bool)
             lower, upper = np.array(ends, dtype=np.float64).reshape(-1, 2).T
-            return _joined([lower, upper], _missing_share(known, parts.missing) if self.has_missing else None)
+            return _joined([lower, upper], missing_share(known, parts.missing) if self.has_missing else None)
         shares = np.zeros((len(parts.positions), len(self.leaves) + 1))
-        for part, (found, missing) in enumerate(zip(parts.positions, parts.missing.tolist(), strict=True)):
-            share = 1.0 / max(len(found) + int(missing), 1)
-            shares[part, found if len(found) else slice(0, 0)] = share
+        for part, (positions, missing) in enumerate(zip(parts.positions, parts.missing.tolist(), strict=True)):
+            share = 1.0 / max(len(positions) + int(missing), 1)
+            shares[part, positions if len(positions) else slice(0, 0)] = share
             shares[part, -1] = share if missing else 0.0
         return shares if self.has_missing else shares[:, :-1]
 
@@ -130,12 +131,12 @@ FeatureColumn: TypeAlias = LineColumn | LeafColumn
 
 def side_by_side(blocks: Sequence[Numbers], rows: int) -> Numbers:
     """Features of several columns as one array. (row, feature)"""
-    found = np.empty((rows, sum(block.shape[1] for block in blocks)))
+    features = np.empty((rows, sum(block.shape[1] for block in blocks)))
     at = 0
     for block in blocks:
-        found[:, at : at + block.shape[1]] = block
+        features[:, at : at + block.shape[1]] = block
         at += block.shape[1]
-    return found
+    return features
 
 
 def closed_ends(cuts: Numbers, declared: tuple[float | None, float | None], *, is_date: bool) -> tuple[float, float]:
@@ -211,23 +212,23 @@ def parts_of_nodes(recoding: Recoding, nodes: NDArray[np.int32], index: int) -> 
     first, last = recoding.boxes.first[nodes, index], recoding.boxes.last[nodes, index]
     shift = int(column.has_missing)
     only_missing = last < shift
-    missing = np.where(first < shift, np.where(only_missing, ALWAYS, POSSIBLE), NEVER)
+    missing = missing_share(~only_missing, first < shift)
     low, high = np.maximum(first - shift, 0), np.maximum(last - shift, 0)
     if isinstance(column, OrderedCells):
         # NaN is open: below the first cut and above the last.
         cuts = np.concatenate([[np.nan], _cuts_on_line(column, column.cuts), [np.nan]])
         low, high = cuts[low], cuts[high + 1]
-    spans = Spans(np.where(only_missing, np.nan, low), np.where(only_missing, np.nan, high), missing)
-    return spans, slice(None)
+    low, high = (np.where(only_missing, np.nan, end) for end in (low, high))
+    return Intervals(low, high, missing), slice(None)
 
 
 def _leaves(recoding: Recoding, nodes: NDArray[np.int32], index: int) -> tuple[Leaves, NDArray[np.int64]]:
     """The different sets of leaves that nodes have of a nominal column, and which of them each has."""
-    found, shift = recoding.boxes.parts(nodes, index), int(recoding.columns[index].has_missing)
-    cells = found.cells()
+    parts, shift = recoding.boxes.parts(nodes, index), int(recoding.columns[index].has_missing)
+    cells = parts.cells()
     missing = np.array([part[0] < shift for part in cells], dtype=bool)
     known = [part[1:] if is_missing else part for part, is_missing in zip(cells, missing.tolist(), strict=True)]
-    return Leaves([_moved(part, -shift) for part in known], missing), found.of_node
+    return Leaves([_moved(part, -shift) for part in known], missing), parts.of_node
 
 
 def _moved(cells: Sequence[int], by: int) -> Sequence[int]:

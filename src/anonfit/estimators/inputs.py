@@ -5,11 +5,12 @@ beside it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -20,17 +21,12 @@ from anonfit.tables.frames import from_frame
 from anonfit.tables.schema import Column, Role
 from anonfit.workload.targets import TargetRequest, is_numeric
 
-if TYPE_CHECKING:
-    import polars as pl
-
 REMAINDERS = ("passthrough", "drop")
 """What may become of columns that are no quasi-identifiers."""
 
 
 def is_frame(source: Any) -> bool:
     """Whether it is a frame of a known kind, and not an array."""
-    import polars as pl
-
     if isinstance(source, pl.DataFrame | pl.LazyFrame):
         return True
     kind = type(source).__module__.split(".")[0]
@@ -43,8 +39,6 @@ def table_of(
     """The rows that an estimator is given; their columns are kept (`reset`), or held against those it was fitted
     with, of which a frame may leave the `spare` ones out.
     """
-    import polars as pl
-
     if is_frame(source):
         if isinstance(source, pl.LazyFrame):
             source = source.collect()
@@ -63,24 +57,20 @@ def table_of(
 
 def _with_spare(source: Any, names: Sequence[str], spare: Collection[str]) -> Any:
     """A frame in which spare columns that are left out stand empty; as it is, if none is or others are too."""
-    import polars as pl
-
     table = from_frame(source)
     absent = {name for name in names if name not in table.columns}
     if not absent or not absent <= set(spare):
         return source
     given = iter(table.get_columns())
-    found = [pl.Series(name, [None] * len(table)) if name in absent else next(given, None) for name in names]
-    return pl.DataFrame([column for column in [*found, *given] if column is not None])
+    columns = [pl.Series(name, [None] * len(table)) if name in absent else next(given, None) for name in names]
+    return pl.DataFrame([column for column in [*columns, *given] if column is not None])
 
 
 def array_column(name: str, values: NDArray[Any]) -> pl.Series:
     """A column of an array; one of objects is what its values are, or their texts where they are mixed."""
-    import polars as pl
-
     if values.dtype.kind not in "OUS":
-        found = pl.Series(name, np.ascontiguousarray(values))
-        return found.fill_nan(None) if found.dtype.is_float() else found
+        column = pl.Series(name, np.ascontiguousarray(values))
+        return column.fill_nan(None) if column.dtype.is_float() else column
     known = [None if value is None or value != value else value for value in values.tolist()]
     try:
         return pl.Series(name, known, strict=True)
@@ -109,6 +99,13 @@ def refuse_twice(names: Sequence[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise RequestError(f"two features would be called {twice[0]!r}; rename the column that makes the second one.")
+
+
+def named_columns(given: Any) -> list[str]:
+    """The columns that a parameter names; one may stand alone."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, str) else [str(name) for name in given]
 
 
 def require_known(name: str, word: Any, known: Sequence[str]) -> None:
@@ -170,11 +167,8 @@ def targets_of(
 
 def _columns(y: Any) -> tuple[pl.Series, ...]:
     """The columns of y; those that have no name get an empty one."""
-    import polars as pl
-
     if is_frame(y):
-        found = from_frame(y)
-        return tuple(found.get_columns())
+        return tuple(from_frame(y).get_columns())
     if isinstance(y, pl.Series):
         return (y,)
     if type(y).__module__.split(".")[0] == "pandas" and hasattr(y, "to_frame"):
@@ -183,9 +177,8 @@ def _columns(y: Any) -> tuple[pl.Series, ...]:
     array = np.asarray(y)
     if array.ndim not in (1, 2) or array.shape[-1] == 0:
         raise DataError(f"y must be a column of values or several; found an array of the shape {array.shape}.")
-    if array.ndim == 1:
-        return (array_column("", array),)
-    return tuple(array_column("", array[:, index]) for index in range(array.shape[1]))
+    columns = array[:, None] if array.ndim == 1 else array
+    return tuple(array_column("", columns[:, index]) for index in range(columns.shape[1]))
 
 
 def _settings(
@@ -201,32 +194,37 @@ def _settings(
 
 
 def _names(own: Sequence[str], settings: Sequence[Mapping[str, Any]], taken: Collection[str]) -> list[str]:
-    """A name for each target that no other column has: the one that is settings, its own, or `target`."""
-    found: list[str] = []
+    """A name for each target that no other column has: the one in its settings, its own, or `target`."""
+    names: list[str] = []
     for name, entry in zip(own, settings, strict=True):
         wanted = str(entry.get("column") or name or "target")
         free, number = wanted, 1
-        while free in taken or free in found:
+        while free in taken or free in names:
             number += 1
             free = f"{wanted}_{number}"
-        found.append(free)
-    return found
+        names.append(free)
+    return names
 
 
-def _refuse_missing(columns: Sequence[pl.Series]) -> None:
+def missing_counts(columns: Iterable[pl.Series]) -> dict[str, int]:
+    """How many values of each column are missing or NaN, of those columns that have such."""
     gaps = {
         column.name: column.null_count() + (int(column.is_nan().sum()) if column.dtype.is_float() else 0)
         for column in columns
     }
-    if any(gaps.values()):
+    return {name: count for name, count in gaps.items() if count}
+
+
+def _refuse_missing(columns: Sequence[pl.Series]) -> None:
+    if gaps := missing_counts(columns):
         raise DataError(
-            f"y has missing values ({listed(name for name, count in gaps.items() if count)}: "
-            f"{max(gaps.values())} row(s)); leave those rows out of X and y, or fill them."
+            f"y has missing values ({listed(gaps)}: {max(gaps.values())} row(s)); leave those rows out of X and y, or "
+            "fill them."
         )
 
 
 def _kind(column: pl.Series, entry: Mapping[str, Any], objective: Objective) -> str:
-    """Whether a target is of classes or of numbers: what is said, or what `anonymize` would take it for."""
+    """The type of a target column: what its entry declares, or what `anonymize` would take it for."""
     if entry.get("type"):
         return str(entry["type"])
     declared = Column(column.name, Role.TARGET)

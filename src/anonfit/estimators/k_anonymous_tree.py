@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import polars as pl
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
@@ -17,7 +18,7 @@ from anonfit.algorithms.trees.growing import Variant, demand_of
 from anonfit.algorithms.trees.released import CONFIDENCES, Exposure, exposure_of
 from anonfit.algorithms.trees.tree import DecisionTree
 from anonfit.errors import DataError, RequestError, did_you_mean, listed
-from anonfit.estimators.inputs import require_known, table_of
+from anonfit.estimators.inputs import missing_counts, named_columns, require_known, table_of
 from anonfit.release.bind import schema_of
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.spec.kinds import FRACTION, is_whole
@@ -28,7 +29,6 @@ from anonfit.tables.schema import Schema
 from anonfit.tables.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
 
@@ -165,8 +165,8 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             One class for each row.
         """
         nodes = self._nodes(X)
-        found: NDArray[Any] = self.classes_[self.tree_.majority[nodes]]
-        return found
+        classes: NDArray[Any] = self.classes_[self.tree_.majority[nodes]]
+        return classes
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803 - scikit-learn's name
         """The shares of classes in each row's leaf.
@@ -178,8 +178,8 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             (row, class)
         """
         nodes = self._nodes(X)
-        found: NDArray[np.float64] = self.tree_.shares[nodes]
-        return found
+        shares: NDArray[np.float64] = self.tree_.shares[nodes]
+        return shares
 
     def exposure(self, confidences: Sequence[float] = CONFIDENCES) -> Exposure | None:
         """How many training persons' class the released tree gives away; None where the class is public.
@@ -216,15 +216,11 @@ def _growing(classifier: KAnonymousTreeClassifier) -> Growing:
     return Growing(variant, confidence, int(spans), CutPoints(classifier.cut_points), least_named=named)
 
 
-def _names(given: Sequence[str] | str | None) -> list[str]:
-    return [given] if isinstance(given, str) else [str(name) for name in given or ()]
-
-
 def _public(classifier: KAnonymousTreeClassifier, columns: Sequence[str]) -> list[str]:
-    """The public columns. What is neither named public nor private is public only where no list of public ones is."""
-    private = _names(classifier.private)
+    """The public columns: those that are named, or else all that are not private."""
+    private = named_columns(classifier.private)
     rest = [name for name in columns if name not in private]
-    public = rest if classifier.public is None else _names(classifier.public)
+    public = rest if classifier.public is None else named_columns(classifier.public)
     for name in [*public, *private]:
         if name not in columns:
             raise RequestError(f"X has no column '{name}'; {did_you_mean(name, columns)}")
@@ -249,7 +245,7 @@ def _schema(classifier: KAnonymousTreeClassifier, table: pl.DataFrame, k: int) -
 
 
 def _target(y: Any, columns: Sequence[str]) -> str:
-    """The name of the class, which no column has: a model tells columns and class apart by their names."""
+    """The name of the class; no column may have it, since a model knows both by name."""
     name = str(getattr(y, "name", None) or "class")
     target = "class" if name in columns else name
     while target in columns:
@@ -263,7 +259,7 @@ def _labels(y: Any, table: pl.DataFrame) -> NDArray[Any]:
         raise ValueError("requires y to be passed, but the target y is None")  # the sentence scikit-learn asks for
     labels: NDArray[Any] = column_or_1d(np.asarray(y), warn=True)
     check_consistent_length(table, labels)
-    gaps = [one is None or one != one for one in labels.tolist()] if labels.dtype.kind in "Of" else []
+    gaps = [label is None or label != label for label in labels.tolist()] if labels.dtype.kind in "Of" else []
     if any(gaps):
         raise MissingValues(f"y has {sum(gaps)} missing value(s), or NaN; leave those rows out of X and y.")
     check_classification_targets(labels)
@@ -279,14 +275,9 @@ def _as_read(classifier: KAnonymousTreeClassifier, table: pl.DataFrame) -> pl.Da
 
 def _complete(table: pl.DataFrame) -> pl.DataFrame:
     """Rows without a missing value; others are refused."""
-    gaps = {
-        column.name: column.null_count() + (int(column.is_nan().sum()) if column.dtype.is_float() else 0)
-        for column in table
-    }
-    if any(gaps.values()):
+    if gaps := missing_counts(table):
         raise MissingValues(
-            f"X has missing values, or NaN ({listed(name for name, count in gaps.items() if count)}: up to "
-            f"{max(gaps.values())} row(s)): what a missing value tells of a person is not modelled for trees; leave "
-            "those rows out, or fill them."
+            f"X has missing values, or NaN ({listed(gaps)}: up to {max(gaps.values())} row(s)): what a missing value "
+            "tells of a person is not modelled for trees; leave those rows out, or fill them."
         )
     return table

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.auditing.labels import ValueSet, read_label
@@ -23,18 +24,16 @@ from anonfit.estimators.features import (
     POSSIBLE,
     Encoding,
     FeatureColumn,
+    Intervals,
     LeafColumn,
     Leaves,
     Numbers,
     Parts,
-    Spans,
+    missing_share,
     on_line,
 )
 from anonfit.tables.frames import categorized
 from anonfit.tables.schema import texts_of
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MISSING_WORDS = {"no": NEVER, "possible": POSSIBLE, "only": ALWAYS}
 
@@ -58,8 +57,6 @@ class Reader(Protocol):
 
 def distinct_texts(values: pl.Series) -> tuple[list[str | None], NDArray[np.int64]]:
     """The distinct labels of a column, None for an empty cell, and each row's place among them."""
-    import polars as pl
-
     if isinstance(values.dtype, pl.Enum):
         known = values.dtype.categories
         codes = values.to_physical().fill_null(len(known)).to_numpy()
@@ -97,25 +94,25 @@ class LabelReader:
 
     def features(self, encoding: Encoding, names: dict[str, str]) -> list[str]:
         """Those of its column."""
-        return self.column.features(encoding, names.get(self.column.name))
+        return self.column.features(encoding, names.get(self.column.name, self.column.name))
 
     def numbers(self, table: pl.DataFrame, encoding: Encoding) -> Numbers:
         """The features of each row's label."""
         texts, rows = distinct_texts(table[self.column.name])
-        found = [self._read(text) for text in texts]
-        bad = np.array([label is None for label in found], dtype=bool)
+        labels = [self._read(text) for text in texts]
+        bad = np.array([label is None for label in labels], dtype=bool)
         if bad.any():
             _refuse(self.column.name, bad[rows], "no labels that it can have")
-        parts = self._parts([label for label in found if label is not None])
+        parts = self._parts([label for label in labels if label is not None])
         return self.column.numbers(parts, encoding).take(rows, axis=0)
 
     def _read(self, text: str | None) -> ValueSet | None:
         """What a label means, None if the column cannot have it."""
-        found = read_label(text, self.meaning)
-        if found is None or self.column.has_missing or not found.missing:
-            return found
+        label = read_label(text, self.meaning)
+        if label is None or self.column.has_missing or not label.missing:
+            return label
         # Where nothing is missing, everything is everything that is not.
-        return ValueSet(everything=True) if found.everything else None
+        return ValueSet(everything=True) if label.everything else None
 
     def _parts(self, labels: Sequence[ValueSet]) -> Parts:
         missing = np.array([label.missing for label in labels], dtype=bool)
@@ -123,7 +120,7 @@ class LabelReader:
             return Leaves([self._positions(label) for label in labels], missing)
         ends = np.array([self._ends(label) for label in labels], dtype=np.float64).reshape(-1, 2)
         known = np.array([label.everything or bool(label.intervals) for label in labels], dtype=bool)
-        return Spans(ends[:, 0], ends[:, 1], np.where(missing, np.where(known, POSSIBLE, ALWAYS), NEVER))
+        return Intervals(ends[:, 0], ends[:, 1], missing_share(known, missing))
 
     def _positions(self, label: ValueSet) -> Sequence[int]:
         tree = self.meaning.tree
@@ -136,10 +133,10 @@ class LabelReader:
     def _ends(self, label: ValueSet) -> tuple[float, float]:
         if not label.intervals:
             return np.nan, np.nan
-        found = label.intervals[0]
-        lower, upper = (self._place(end) for end in (found.lower, found.upper))
-        # Of an order the last word inside is told, not the first one beyond.
-        return lower, upper - 1 if self.meaning.type == "ordinal" and not found.closed else upper
+        interval = label.intervals[0]
+        lower, upper = (self._place(end) for end in (interval.lower, interval.upper))
+        # The upper end of an ordinal interval is the last word inside, not the first one beyond.
+        return lower, upper - 1 if self.meaning.type == "ordinal" and not interval.closed else upper
 
     def _place(self, end: Decimal | None) -> float:
         return np.nan if end is None else on_line(end, is_date=self.meaning.type == "date")
@@ -155,24 +152,22 @@ def bounds_names(name: str) -> tuple[str, str, str]:
 
 def places_of(values: pl.Series, meaning: LabelMeaning) -> Numbers:
     """Where each bound stands, NaN where it is empty: numbers, days, or ranks of words."""
-    import polars as pl
-
     if meaning.type == "continuous" and values.dtype.is_numeric():
         return values.cast(pl.Float64).fill_null(np.nan).to_numpy()
     texts, rows = distinct_texts(values)
     if meaning.type == "ordinal":
         ranks = {word: float(rank) for rank, word in enumerate(meaning.order)}
-        found = [np.nan if text is None else ranks.get(text) for text in texts]
+        numbers = [np.nan if text is None else ranks.get(text) for text in texts]
     else:
         places = [None if text is None else meaning.scalar(text) for text in texts]
-        found = [
+        numbers = [
             (np.nan if text is None else None) if place is None else on_line(place, is_date=meaning.type == "date")
             for text, place in zip(texts, places, strict=True)
         ]
-    bad = np.array([place is None for place in found], dtype=bool)
+    bad = np.array([place is None for place in numbers], dtype=bool)
     if bad.any():
         _refuse(values.name, bad[rows], "no bounds that it can have")
-    return np.array(found, dtype=np.float64).take(rows)
+    return np.array(numbers, dtype=np.float64).take(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +181,7 @@ class BoundsReader:
 
     def features(self, encoding: Encoding, names: dict[str, str]) -> list[str]:
         """Those of the column whose bounds they are."""
-        return self.column.features(encoding, names.get(self.column.name))
+        return self.column.features(encoding, names.get(self.column.name, self.column.name))
 
     def numbers(self, table: pl.DataFrame, encoding: Encoding) -> Numbers:
         """The features of each row's bounds."""
@@ -195,8 +190,8 @@ class BoundsReader:
             upper = upper - 1
         missing = self._missing(table)
         only = missing == ALWAYS
-        spans = Spans(np.where(only, np.nan, lower), np.where(only, np.nan, upper), missing)
-        return self.column.numbers(spans, encoding)
+        intervals = Intervals(np.where(only, np.nan, lower), np.where(only, np.nan, upper), missing)
+        return self.column.numbers(intervals, encoding)
 
     def _missing(self, table: pl.DataFrame) -> Numbers:
         if len(self.inputs) < 3:
@@ -213,8 +208,6 @@ class BoundsReader:
 
 def is_raw(dtype: pl.DataType) -> bool:
     """Whether values of a type are features as they are."""
-    import polars as pl
-
     return dtype.is_numeric() or dtype in (pl.Boolean, pl.Date, pl.Datetime)
 
 
@@ -235,16 +228,14 @@ class RawReader:
 
     def numbers(self, table: pl.DataFrame, encoding: Encoding) -> Numbers:  # noqa: ARG002 - a Reader's
         """The values as they are, NaN where they are missing."""
-        import polars as pl
-
         self.require_numbers(table)
         values: Any = table[self.name]
         if values.dtype == pl.Date:
             values = values.to_physical()
         elif values.dtype == pl.Datetime:
             values = values.dt.epoch("us") / 86_400_000_000
-        found: Numbers = values.cast(pl.Float64).fill_null(np.nan).to_numpy()
-        return found.reshape(-1, 1)
+        numbers: Numbers = values.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        return numbers.reshape(-1, 1)
 
     def require_numbers(self, table: pl.DataFrame) -> None:
         """Refuse values that are no features."""

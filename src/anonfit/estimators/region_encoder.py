@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
+import polars as pl
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -49,7 +50,6 @@ from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_files import read_taxonomy
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
 _INTERVAL = re.compile(r"\[.*, .*[)\]]|[<≥] .*", re.DOTALL)
@@ -57,14 +57,14 @@ _INTERVAL = re.compile(r"\[.*, .*[)\]]|[<≥] .*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What is told of columns that no recoding tells."""
+    """What is declared of columns that no recoding describes."""
 
     types: Mapping[str, LabelType] = field(default_factory=dict)
     orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     taxonomies: Mapping[str, Taxonomy] = field(default_factory=dict)
 
     def meaning(self, name: str) -> LabelMeaning | None:
-        """How a column's labels are read, None if nothing is told."""
+        """How a column's labels are read, None if nothing is declared."""
         if name in self.taxonomies:
             return LabelMeaning(name, "nominal", tree=tree_of(self.taxonomies[name]))
         if name in self.orders:
@@ -86,24 +86,24 @@ def declared(
     return Declared(
         kinds,
         {name: tuple(map(str, words)) for name, words in (orders or {}).items()},
-        {name: _taxonomy(name, found) for name, found in (taxonomies or {}).items()},
+        {name: _taxonomy(name, taxonomy) for name, taxonomy in (taxonomies or {}).items()},
     )
 
 
-def _taxonomy(name: str, found: Any) -> Taxonomy:
-    if isinstance(found, Taxonomy):
-        return found
-    return Taxonomy.from_tree(found, column=name) if isinstance(found, Mapping) else read_taxonomy(Path(found))
+def _taxonomy(name: str, given: Any) -> Taxonomy:
+    if isinstance(given, Taxonomy):
+        return given
+    return Taxonomy.from_tree(given, column=name) if isinstance(given, Mapping) else read_taxonomy(Path(given))
 
 
 # --- labels -----------------------------------------------------------------------------------------------------
 
 
 def learn_labels(values: pl.Series, declared: Declared) -> LabelReader:
-    """How the labels of a column are read, by what is told of it or by what they are."""
+    """How the labels of a column are read, by what is declared of it or by what they are."""
     texts, _ = distinct_texts(values)
     meaning = declared.meaning(values.name) or _guess(values.name, texts)
-    labels = [found for text in texts if (found := read_label(text, meaning)) is not None]
+    labels = [label for text in texts if (label := read_label(text, meaning)) is not None]
     if meaning.type == "nominal" and meaning.tree is None:
         meaning = replace(meaning, tree=_flat(labels))
     # A label that leaves missing out is needed only where values are missing.
@@ -117,7 +117,7 @@ def _guess(name: str, texts: Iterable[str | None]) -> LabelMeaning:
     for kind in ("continuous", "date"):
         meaning = LabelMeaning(name, kind)
         labels = [read_label(text, meaning) for text in known]
-        if None not in labels and any(_is_told_by(label, kind) for label in labels if label is not None):
+        if None not in labels and any(_shows_order(label, kind) for label in labels if label is not None):
             return meaning
     if any(_INTERVAL.fullmatch(text.removeprefix("missing or ")) for text in known):
         raise DataError(
@@ -127,9 +127,9 @@ def _guess(name: str, texts: Iterable[str | None]) -> LabelMeaning:
     return LabelMeaning(name, "nominal")
 
 
-def _is_told_by(label: ValueSet, kind: str) -> bool:
+def _shows_order(label: ValueSet, kind: str) -> bool:
     """Whether a label shows that its column is ordered: a number alone may be a name, such as a postcode."""
-    return any(kind == "date" or found.lower != found.upper for found in label.intervals)
+    return any(kind == "date" or interval.lower != interval.upper for interval in label.intervals)
 
 
 def _flat(labels: Iterable[ValueSet]) -> LabelTree:
@@ -144,9 +144,9 @@ def _column(meaning: LabelMeaning, labels: Sequence[ValueSet], has_missing: bool
         return LeafColumn(meaning.name, has_missing, meaning.tree.leaves)
     if meaning.type == "ordinal":
         return LineColumn(meaning.name, has_missing, 0.0, len(meaning.order) - 1.0)
-    intervals = [found for label in labels for found in label.intervals]
-    ends = [end for found in intervals for end in (found.lower, found.upper) if end is not None]
-    return _line(meaning, ends, has_missing, is_closed=any(found.closed for found in intervals))
+    intervals = [interval for label in labels for interval in label.intervals]
+    ends = [end for interval in intervals for end in (interval.lower, interval.upper) if end is not None]
+    return _line(meaning, ends, has_missing, is_closed=any(interval.closed for interval in intervals))
 
 
 def _line(meaning: LabelMeaning, ends: Iterable[Decimal], has_missing: bool, *, is_closed: bool) -> LineColumn:
@@ -170,8 +170,8 @@ def learn_bounds(table: pl.DataFrame, name: str, declared: Declared) -> BoundsRe
         return BoundsReader(meaning, column, inputs)
     known = np.ones(len(table), bool) if len(inputs) < 3 else (table[missing] != "only").fill_null(True).to_numpy()
     lows, highs = (places_of(table[part], meaning)[known] for part in (lower, upper))
-    found = np.unique(np.concatenate([lows, highs]))
-    cuts = found[~np.isnan(found)]
+    places = np.unique(np.concatenate([lows, highs]))
+    cuts = places[~np.isnan(places)]
     # A side that is nowhere open is the end of a declared domain.
     low = float(cuts[0]) if len(cuts) and not np.isnan(lows).any() else None
     high = float(cuts[-1]) if len(cuts) and not np.isnan(highs).any() else None
@@ -181,8 +181,6 @@ def learn_bounds(table: pl.DataFrame, name: str, declared: Declared) -> BoundsRe
 
 def _guess_bounds(name: str, ends: Sequence[pl.Series]) -> LabelMeaning:
     """The kind of column that has such bounds."""
-    import polars as pl
-
     dtypes = {end.dtype for end in ends}
     if all(dtype.is_numeric() or dtype == pl.Null for dtype in dtypes):
         return LabelMeaning(name, "continuous")
@@ -256,11 +254,11 @@ class RegionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         _check_words(self)
         table = table_of(self, X, reset=True)
         if self.recoding is None:
-            found = list(_learned(table, declared(self.types, self.orders, self.taxonomies)))
+            readers = list(_learned(table, declared(self.types, self.orders, self.taxonomies)))
         else:
-            found = list(_recoded(table, self.recoding))
+            readers = list(_recoded(table, self.recoding))
         self.readers_: tuple[Reader, ...] = tuple(
-            reader for reader in found if self.remainder == "passthrough" or not isinstance(reader, RawReader)
+            reader for reader in readers if self.remainder == "passthrough" or not isinstance(reader, RawReader)
         )
         for reader in self.readers_:
             if isinstance(reader, RawReader):
@@ -314,13 +312,13 @@ def _check_words(encoder: RegionEncoder) -> None:
 
 
 def _bounds_of(table: pl.DataFrame, names: Iterable[str]) -> dict[str, str]:
-    """Whose bounds the columns of a table are, of these columns that may have some."""
-    found = [name for name in names if name not in table.columns]
-    return {part: name for name in found for part in bounds_names(name) if part in table.columns}
+    """The columns of a table that are bounds of one of these names, and of which one."""
+    candidates = [name for name in names if name not in table.columns]
+    return {part: name for name in candidates for part in bounds_names(name) if part in table.columns}
 
 
 def _learned(table: pl.DataFrame, declared: Declared) -> Iterator[Reader]:
-    """The readers of a table whose labels must speak for themselves, in the order of its columns."""
+    """The readers of a table without a recoding, found from its labels, in the order of its columns."""
     lower = [name.removesuffix("_lower") for name in table.columns if name.endswith("_lower")]
     bounds = _bounds_of(table, [name for name in lower if bounds_names(name)[1] in table.columns])
     done: set[str] = set()
@@ -336,7 +334,7 @@ def _learned(table: pl.DataFrame, declared: Declared) -> Iterator[Reader]:
 
 
 def _recoded(table: pl.DataFrame, recoding: Recoding) -> Iterator[Reader]:
-    """The readers of a table of which a recoding says what it means, in the order of its columns."""
+    """The readers of a table whose recoding is known, in the order of its columns."""
     known = {column.name: column for column in recoding.columns}
     bounds = _bounds_of(table, [name for name in known if isinstance(feature_column(known[name]), LineColumn)])
     if not any(name in known or name in bounds for name in table.columns):

@@ -47,17 +47,17 @@ class Compared:
     @property
     def spec(self) -> Spec:
         """Its spec, as far as it is public."""
-        return self.release._made.spec
+        return self.release._draft.spec
 
     @property
     def schema(self) -> Schema:
         """Its columns."""
-        return self.release._made.schema
+        return self.release._draft.schema
 
     @property
     def table(self) -> pl.DataFrame:
         """Its rows."""
-        return self.release._made.table
+        return self.release._draft.table
 
     @property
     def k(self) -> int:
@@ -77,16 +77,16 @@ class Compared:
 
     @property
     def withheld(self) -> int:
-        """The persons that are withheld, where they may be told and are rows."""
-        told = self.report["rows"]["withheld"]
-        return told if isinstance(told, int) and self.counts is None and self.rows_are_persons else 0
+        """The persons that are withheld, where the report gives their number and persons are rows."""
+        withheld = self.report["rows"]["withheld"]
+        return withheld if isinstance(withheld, int) and self.counts is None and self.rows_are_persons else 0
 
     @cached_property
     def groups(self) -> NDArray[np.int64]:
         """(row,) the group of each row: rows that say the same of all quasi-identifiers."""
         raw = {column.name for column in self.schema.released_raw}
-        said = self.table.select([name for name in self.table.columns if name not in raw])
-        numbers: NDArray[np.int64] = said.to_struct("group").rank("dense").to_numpy().astype(np.int64) - 1
+        labels = self.table.select([name for name in self.table.columns if name not in raw])
+        numbers: NDArray[np.int64] = labels.to_struct("group").rank("dense").to_numpy().astype(np.int64) - 1
         return numbers
 
 
@@ -172,13 +172,13 @@ def _nodes(item: Compared) -> tuple[NDArray[np.int32] | None, str | None]:
 def _classes(item: Compared) -> dict[str, NDArray[np.int64]]:
     """The classes of targets that are released as they are."""
     columns = {column.name: column for column in item.schema.of_role(Role.TARGET)}
-    found = {}
+    classes = {}
     for target in item.report["asked"]["targets"]:
         column = columns.get(target["column"])
         if column is not None and target["kind"] == "classes":
             request = TargetRequest(column.name, tuple(target.get("classes", ())), target.get("equal_width"))
-            found[column.name], _ = classes_of(request, column, item.table[column.name])
-    return found
+            classes[column.name], _ = classes_of(request, column, item.table[column.name])
+    return classes
 
 
 GROUP = "group of rows"
@@ -186,22 +186,22 @@ GROUP = "group of rows"
 
 
 def released_nodes(recoding: Recoding, table: pl.DataFrame, values: Values) -> NDArray[np.int32] | None:
-    """The node of each row (row,) of a released table, which tells regions in full (`regions = "domain"`); None where
-    several regions say the same, as representatives may.
+    """The node of each row (row,) of a released table whose labels are those of whole regions (`regions = "domain"`);
+    None where several regions have the same ones, as representatives may be.
     """
     if isinstance(recoding.shape, Grid):
         return _grid_nodes(recoding, table, values)
     leaves = np.flatnonzero(recoding.tree.column == LEAF).astype(np.int32)
-    said = pl.DataFrame([part for parts in region_values(recoding, leaves, values).values() for part in parts])
-    absent = [name for name in said.columns if name not in table.columns]
+    labels = pl.DataFrame([part for parts in region_values(recoding, leaves, values).values() for part in parts])
+    return _matched(table, labels, leaves)
+
+
+def _matched(table: pl.DataFrame, labels: pl.DataFrame, numbers: NDArray[np.int32]) -> NDArray[np.int32] | None:
+    """The number of the region whose labels each row has; None where several regions have the same ones."""
+    absent = [name for name in labels.columns if name not in table.columns]
     if absent:
         raise DataError(f"the table has no column '{absent[0]}', which the recoding would have written.")
-    return _found(table, said, leaves)
-
-
-def _found(table: pl.DataFrame, said: pl.DataFrame, numbers: NDArray[np.int32]) -> NDArray[np.int32] | None:
-    """The number of what each row says; None where several say the same."""
-    own, keys = alike(table.select(said.columns), said)
+    own, keys = alike(table.select(labels.columns), labels)
     node = GROUP
     while node in keys.columns:
         node += " "
@@ -209,47 +209,43 @@ def _found(table: pl.DataFrame, said: pl.DataFrame, numbers: NDArray[np.int32]) 
         return None
     joined = own.join(
         keys.with_columns(pl.Series(node, numbers)),
-        on=said.columns,
+        on=labels.columns,
         how="left",
         maintain_order="left",
         nulls_equal=True,
     )
-    found = joined[node]
-    if found.null_count():
+    matches = joined[node]
+    if matches.null_count():
         raise DataError(
-            f"{found.null_count()} row(s) of the table say what no region of the recoding says; the table and the "
+            f"{matches.null_count()} row(s) of the table say what no region of the recoding says; the table and the "
             "recoding are not of one release."
         )
-    return found.to_numpy().astype(np.int32)
+    return matches.to_numpy().astype(np.int32)
 
 
 def _grid_nodes(recoding: Recoding, table: pl.DataFrame, values: Values) -> NDArray[np.int32] | None:
     """The node of each row of a released table, found column by column."""
     grid = recoding.shape
     assert isinstance(grid, Grid)
-    found = []
+    part_of_rows = []  # (column, row)
     for index, (column, cells) in enumerate(zip(recoding.columns, grid.columns, strict=True)):
         # A node for each part of this column, with the first part of every other.
         parts = [np.zeros(cells.parts, np.int32) for _ in grid.columns]
         parts[index] = np.arange(cells.parts, dtype=np.int32)
-        alone = Recoding(recoding.columns, Grid(grid.columns))
-        assert isinstance(alone.shape, Grid)
-        said = pl.DataFrame(region_values(alone, alone.shape.number(parts), values)[column.name])
-        absent = [name for name in said.columns if name not in table.columns]
-        if absent:
-            raise DataError(f"the table has no column '{absent[0]}', which the recoding would have written.")
-        part = _found(table, said, parts[index])
+        alone = Grid(grid.columns)
+        regions = region_values(Recoding(recoding.columns, alone), alone.number(parts), values)
+        part = _matched(table, pl.DataFrame(regions[column.name]), parts[index])
         if part is None:
             return None
-        found.append(part)
-    return grid.number(found)
+        part_of_rows.append(part)
+    return grid.number(part_of_rows)
 
 
-def alike(table: pl.DataFrame, said: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def alike(table: pl.DataFrame, labels: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Two frames of the same columns in types that can be compared: a CSV file has lost those of labels and dates."""
     left, right = [], []
-    for name in said.columns:
-        here, there = table[name], said[name]
+    for name in labels.columns:
+        here, there = table[name], labels[name]
         if here.dtype == pl.String and there.dtype == pl.Date:
             here = here.str.to_date(strict=False)
         elif here.dtype == pl.String and there.dtype == pl.Datetime:

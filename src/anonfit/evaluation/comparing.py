@@ -98,11 +98,11 @@ def compare(
         raise RequestError(f"a comparison needs two releases or more; {len(releases)} given.")
     if names and len(names) != len(releases):
         raise RequestError(f"{len(names)} name(s) for {len(releases)} releases; give each one, or none.")
-    folders = [Path(one) if isinstance(one, str | Path) else None for one in releases]
+    folders = [Path(release) if isinstance(release, str | Path) else None for release in releases]
     if source is not None and None in folders:
         raise RequestError("releases are audited together as folders; save them, and give their paths.")
     stage("Loading the releases")
-    loaded = [_load(one) for one in releases]
+    loaded = [_load(release) for release in releases]
     called = list(names) or _names(folders)
     if len(set(called)) < len(called):
         raise RequestError(f"two releases have the same name, or are the same folder: {listed(called)}.")
@@ -110,12 +110,12 @@ def compare(
     stage("Measuring")
     recodings = [item.release.recoding for item in items]
     extents, unnamed = common_extents(recodings), unnamed_values(recodings)
-    found = tuple(figures(item, extents, names) for item, names in zip(items, unnamed, strict=True))
+    measured = tuple(figures(item, extents, names) for item, names in zip(items, unnamed, strict=True))
     pairs: list[dict[str, Any]] = []
     if source is not None:
         sides = [Side(item.name, folder, item.k) for item, folder in zip(items, folders, strict=True) if folder]
         pairs = together(sides, source, stage)
-    return Comparison(found, tuple(differences(items)), tuple(pairs))
+    return Comparison(measured, tuple(differences(items)), tuple(pairs))
 
 
 def _load(release: Release | str | Path) -> Release:
@@ -145,13 +145,13 @@ def _names(folders: Sequence[Path | None]) -> list[str]:
 def differences(items: Sequence[Compared]) -> list[str]:
     """A sentence for each way in which a release differs from the first so that figures cannot be held side by side."""
     first = items[0]
-    found: list[str] = []
+    sentences: list[str] = []
     for other in items[1:]:
-        found += [*_tables(first, other), *_quasi_identifiers(first, other), *_columns(first, other)]
-        found += _targets(first, other)
+        sentences += [*_tables(first, other), *_quasi_identifiers(first, other), *_columns(first, other)]
+        sentences += _targets(first, other)
     for item in items:
-        found += _own(item)
-    return found
+        sentences += _own(item)
+    return sentences
 
 
 def _both(first: Compared, other: Compared) -> str:
@@ -189,7 +189,7 @@ def _different_values(first: Compared, other: Compared) -> list[str]:
     if len(first.table) != len(other.table):
         return []
     raw = [{column.name for column in item.schema.released_raw} for item in (first, other)]
-    found = []
+    different = []
     for name in sorted(raw[0] & raw[1]):
         here, there = first.table[name], other.table[name]
         if here.dtype.is_temporal() or there.dtype.is_temporal():
@@ -197,8 +197,8 @@ def _different_values(first: Compared, other: Compared) -> list[str]:
         # A file of text has lost the types.
         kind = pl.Float64 if here.dtype.is_numeric() and there.dtype.is_numeric() else pl.String
         if not here.cast(kind).sort().equals(there.cast(kind).sort(), null_equal=True):
-            found.append(name)
-    return found
+            different.append(name)
+    return different
 
 
 def _quasi_identifiers(first: Compared, other: Compared) -> Iterator[str]:
@@ -225,19 +225,19 @@ def _columns(first: Compared, other: Compared) -> Iterator[str]:
         )
 
 
-def _alike(one: RecodedColumn, other: RecodedColumn) -> bool:
-    if type(one) is not type(other) or one.has_missing != other.has_missing:
+def _alike(column: RecodedColumn, other: RecodedColumn) -> bool:
+    if type(column) is not type(other) or column.has_missing != other.has_missing:
         return False
-    if isinstance(one, NominalCells) and isinstance(other, NominalCells):
-        return _names_hide(one, other) and _names_hide(other, one)
-    if isinstance(one, OrdinalCells) and isinstance(other, OrdinalCells):
-        return one.order == other.order
-    return isinstance(one, OrderedCells) and isinstance(other, OrderedCells) and one.scale == other.scale
+    if isinstance(column, NominalCells) and isinstance(other, NominalCells):
+        return _names_hide(column, other) and _names_hide(other, column)
+    if isinstance(column, OrdinalCells) and isinstance(other, OrdinalCells):
+        return column.order == other.order
+    return isinstance(column, OrderedCells) and isinstance(other, OrderedCells) and column.scale == other.scale
 
 
-def _names_hide(one: NominalCells, other: NominalCells) -> bool:
+def _names_hide(column: NominalCells, other: NominalCells) -> bool:
     """Whether all names of one column are names of the other, or may be among the values that it does not name."""
-    return other.other is not None or set(one.taxonomy.leaves) - {one.other} <= set(other.taxonomy.leaves)
+    return other.other is not None or set(column.taxonomy.leaves) - {column.other} <= set(other.taxonomy.leaves)
 
 
 def _targets(first: Compared, other: Compared) -> Iterator[str]:
@@ -275,24 +275,24 @@ def together(sides: Sequence[Side], source: Any, stage: Stage) -> list[dict[str,
 
     Two that cannot be audited together are told so; if none can, the first fault is an error.
     """
-    found, faults = [], []
-    for one, other in combinations(sides, 2):
-        stage(f"Auditing {one.name} with {other.name}")
-        pair: dict[str, Any] = {"releases": [one.name, other.name], "k": min(one.k, other.k)}
+    pairs, faults = [], []
+    for left, right in combinations(sides, 2):
+        stage(f"Auditing {left.name} with {right.name}")
+        pair: dict[str, Any] = {"releases": [left.name, right.name], "k": min(left.k, right.k)}
         try:
-            pair |= _audited(one, other, source)
+            pair |= _audited(left, right, source)
         except RequestError as error:
             faults.append(error)
             pair |= {"joint": None, "holds": None, "faults": [str(error)]}
-        found.append(pair)
-    if len(faults) == len(found):
+        pairs.append(pair)
+    if len(faults) == len(pairs):
         raise faults[0]
-    return found
+    return pairs
 
 
-def _audited(one: Side, other: Side, source: Any) -> dict[str, Any]:
+def _audited(left: Side, right: Side, source: Any) -> dict[str, Any]:
     """The smaller k of the two is what both promise, so it is what the cells of both are held against."""
-    first, second = sorted((one, other), key=lambda side: side.k)
+    first, second = sorted((left, right), key=lambda side: side.k)
     audit = audit_release(first.folder, source=source, other=second.folder)
     return {
         "joint": audit.public(first.k)["joint"],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from anonfit.metrics.registry import Metric, metrics_of
@@ -14,6 +15,8 @@ from anonfit.report.markup import HEAD, escaped
 
 Releases = Sequence[Mapping[str, Any]]
 """The releases of a comparison, as plain data."""
+Parts = Sequence[Mapping[str, Any]]
+"""One part of each release, such as its risks."""
 Line = tuple[str, tuple[str, ...]]
 """A label, and a text for each release."""
 COLOURS = 6
@@ -49,12 +52,12 @@ def mark(which: int, x: float, y: float, title: str = "") -> str:
 def detail_lines(releases: Releases) -> list[tuple[str, list[float | None]]]:
     """What each release kept of every column, the average of those that all have first."""
     kept = [release["utility"]["detail_kept"] for release in releases]
-    names = list(dict.fromkeys(name for found in kept for name in found))
-    shared = [name for name in names if all(name in found for found in kept)]
-    lines: list[tuple[str, list[float | None]]] = [(name, [found.get(name) for found in kept]) for name in names]
+    names = list(dict.fromkeys(name for shares in kept for name in shares))
+    shared = [name for name in names if all(name in shares for shares in kept)]
+    lines: list[tuple[str, list[float | None]]] = [(name, [shares.get(name) for shares in kept]) for name in names]
     if len(shared) > 1:
         label = "average" if shared == names else "average in all"
-        lines.insert(0, (label, [sum(found[name] for name in shared) / len(shared) for found in kept]))
+        lines.insert(0, (label, [sum(shares[name] for name in shared) / len(shared) for shares in kept]))
     return lines
 
 
@@ -105,7 +108,6 @@ PAIR_HEAD = ("k", "Cells", "Cells below k", "Persons in them")
 
 NOTHING = "–"
 NOT_TOLD = "not told"
-NO_ANSWERS: Mapping[str, Any] = {"answers": ()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,24 +135,27 @@ def number(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def sections(found: Mapping[str, Any]) -> list[ComparedTable]:
+def sections(comparison: Mapping[str, Any]) -> list[ComparedTable]:
     """The tables of a comparison."""
-    releases = found["releases"]
-    made = [
-        ComparedTable("What was asked", tuple(_asked(releases))),
+    releases = comparison["releases"]
+    rows, utilities = ([release[part] for release in releases] for part in ("rows", "utility"))
+    tables = [
+        ComparedTable("What was asked", tuple(_asked([release["asked"] for release in releases]))),
         ComparedTable(DETAIL_KEPT, tuple(_detail(releases)), DETAIL),
-        ComparedTable("Rows", tuple(_each(releases, {word.capitalize(): ("rows", word) for word in _ROWS}, number))),
-        ComparedTable("Risk of finding a person's record", tuple(_risk(releases)), RISK),
+        ComparedTable("Rows", tuple(_each(rows, {word.capitalize(): word for word in _ROWS}, number))),
+        ComparedTable(
+            "Risk of finding a person's record", tuple(_risk([release["risk"] for release in releases])), RISK
+        ),
         ComparedTable("What groups and guesses reveal", tuple(_revealed(releases)), REVEALED),
-        ComparedTable("Utility whatever the purpose", tuple(_utility(releases)), _noted(UTILITY, "release")),
+        ComparedTable("Utility whatever the purpose", tuple(_utility(utilities)), _noted(UTILITY, "release")),
         *(
-            ComparedTable(metric.title, tuple(_of_columns(releases, metric)), metric.note)
+            ComparedTable(metric.title, tuple(_of_columns(utilities, metric)), metric.note)
             for metric in _shown_metrics("column")
         ),
         ComparedTable("Targets", tuple(_targets(releases)), _noted(TARGETS, "target")),
         ComparedTable("Selections", tuple(_selections(releases)), SELECTIONS),
     ]
-    return [section for section in made if section.lines]
+    return [section for section in tables if section.lines]
 
 
 _ROWS = ("read", "released", "withheld", "dropped")
@@ -178,30 +183,28 @@ SELECTIONS = (
 )
 
 
-def _line(label: str, releases: Releases, tell: Callable[[Mapping[str, Any]], str]) -> Line:
-    return label, tuple(tell(release) for release in releases)
+def _each(parts: Parts, wanted: Mapping[str, str], show: Callable[[Any], str]) -> Iterator[Line]:
+    """A line for each of some figures, given by their labels and keys."""
+    for label, key in wanted.items():
+        yield label, tuple(show(part[key]) for part in parts)
 
 
-def _each(releases: Releases, wanted: Mapping[str, tuple[str, str]], tell: Callable[[Any], str]) -> Iterator[Line]:
-    """A line for each of some figures, given by their places."""
-    for label, (part, key) in wanted.items():
-        yield label, tuple(tell(release[part][key]) for release in releases)
+def _by_name(parts: Sequence[Mapping[str, Any]], show: Callable[[Any], str], what: str) -> Iterator[Line]:
+    """A line for each name that a release has a figure of; nothing for a release that has none."""
+    for name in dict.fromkeys(name for part in parts for name in part):
+        yield f"{name}{what}", tuple(show(part[name]) if name in part else NOTHING for part in parts)
 
 
-def _asked(releases: Releases) -> Iterator[Line]:
-    yield _line("k", releases, lambda one: number(one["asked"]["k"]))
-    yield _line("Quasi-identifiers", releases, lambda one: ", ".join(one["asked"]["quasi_identifiers"]))
-    if any(one["asked"]["diversity"] for one in releases):
-        yield _line("Diversity", releases, lambda one: "; ".join(map(_demand, one["asked"]["diversity"])) or NOTHING)
-    if any(one["asked"]["max_confidence"] < 1 for one in releases):
-        yield _line("Cap on a target's classes", releases, lambda one: share(one["asked"]["max_confidence"]))
-    denoised = {True: ", denoised", False: ""}
-    yield _line("Made by", releases, lambda one: f"{one['asked']['algorithm']}{denoised[one['asked']['denoise']]}")
-    aims = [
-        [aim["column"] + ("" if aim["used"] else " (not used)") for aim in one["asked"]["targets"]] for one in releases
-    ]
-    yield "Targets", tuple(", ".join(names) or NOTHING for names in aims)
-    yield _line("Written as", releases, lambda one: f"{one['asked']['values']}, {one['asked']['regions']} regions")
+def _asked(asked: Parts) -> Iterator[Line]:
+    yield from _each(asked, {"k": "k"}, number)
+    yield from _each(asked, {"Quasi-identifiers": "quasi_identifiers"}, ", ".join)
+    if any(part["diversity"] for part in asked):
+        yield "Diversity", tuple("; ".join(map(_demand, part["diversity"])) or NOTHING for part in asked)
+    if any(part["max_confidence"] < 1 for part in asked):
+        yield from _each(asked, {"Cap on a target's classes": "max_confidence"}, share)
+    yield "Made by", tuple(f"{part['algorithm']}{', denoised' if part['denoise'] else ''}" for part in asked)
+    yield "Targets", tuple(", ".join(map(_target, part["targets"])) or NOTHING for part in asked)
+    yield "Written as", tuple(f"{part['values']}, {part['regions']} regions" for part in asked)
 
 
 def _demand(demand: Mapping[str, Any]) -> str:
@@ -209,35 +212,26 @@ def _demand(demand: Mapping[str, Any]) -> str:
     return f"{demand['column']}: {demand['model']} ({', '.join(settings)})"
 
 
-def _risk(releases: Releases) -> Iterator[Line]:
-    counted = {"Groups": ("risk", "groups"), "Smallest group": ("risk", "smallest_group")}
-    yield from _each(releases, counted | {"Median group": ("risk", "median_group")}, number)
-    yield from _each(releases, {"Highest": ("risk", "highest"), "Average": ("risk", "average")}, share)
-    for index, above in enumerate(releases[0]["risk"]["above"]):
-        told = tuple(share(one["risk"]["above"][index]["share"]) for one in releases)
-        yield f"Persons above {above['threshold']:g} ({above['name']})", told
-    yield _line("Sought persons, average", releases, lambda one: share(one["risk"]["attack_chance"]))
+def _target(target: Mapping[str, Any]) -> str:
+    return str(target["column"]) + ("" if target["used"] else " (not used)")
 
 
-def _by_name(
-    releases: Releases, read: Callable[[Mapping[str, Any]], Mapping[Any, Any]], tell: Callable[[Any], str], what: str
-) -> Iterator[Line]:
-    """A line for each name that a release has a figure of; nothing for a release that has none."""
-    found = [read(release) for release in releases]
-    for name in dict.fromkeys(name for figures in found for name in figures):
-        yield f"{name}{what}", tuple(tell(figures[name]) if name in figures else NOTHING for figures in found)
+def _risk(risks: Parts) -> Iterator[Line]:
+    counted = {"Groups": "groups", "Smallest group": "smallest_group", "Median group": "median_group"}
+    yield from _each(risks, counted, number)
+    yield from _each(risks, {"Highest": "highest", "Average": "average"}, share)
+    for index, above in enumerate(risks[0]["above"]):
+        shares = tuple(share(risk["above"][index]["share"]) for risk in risks)
+        yield f"Persons above {above['threshold']:g} ({above['name']})", shares
+    yield from _each(risks, {"Sought persons, average": "attack_chance"}, share)
 
 
 def _revealed(releases: Releases) -> Iterator[Line]:
-    def certain(one: Mapping[str, Any]) -> dict[str, Any]:
-        return {line["column"]: line["certain"] for line in one["revealed"]}
-
-    def gains(one: Mapping[str, Any]) -> dict[str, Any]:
-        keys = {"number": "error_saved_by_others", "classes": "gain_by_others"}
-        return {line["column"]: line[keys[line["kind"]]] for line in one["inference"]}
-
-    yield from _by_name(releases, certain, share, ": certain for")
-    yield from _by_name(releases, gains, share, ": gain of guessing")
+    keys = {"number": "error_saved_by_others", "classes": "gain_by_others"}
+    certain = [{line["column"]: line["certain"] for line in release["revealed"]} for release in releases]
+    gains = [{line["column"]: line[keys[line["kind"]]] for line in release["inference"]} for release in releases]
+    yield from _by_name(certain, share, ": certain for")
+    yield from _by_name(gains, share, ": gain of guessing")
 
 
 def _shown_metrics(subject: str) -> list[Metric]:
@@ -249,16 +243,13 @@ def _noted(words: str, subject: str) -> str:
     return " ".join([words, *(metric.note for metric in _shown_metrics(subject) if metric.note)])
 
 
-def _utility(releases: Releases) -> Iterator[Line]:
-    wanted = {
-        "Average group": ("utility", "average_group"),
-        "Average group in multiples of k (C_avg)": ("utility", "c_avg"),
-    }
-    yield from _each(releases, wanted, number)
+def _utility(utilities: Parts) -> Iterator[Line]:
+    wanted = {"Average group": "average_group", "Average group in multiples of k (C_avg)": "c_avg"}
+    yield from _each(utilities, wanted, number)
     for metric in _shown_metrics("release"):
-        found = [one["utility"] if metric.needs == "groups" else one["utility"]["losses"] or {} for one in releases]
-        yield metric.title, tuple(_value(metric, one.get(metric.name)) for one in found)
-    reasons = [one["utility"]["losses_not_measured"] for one in releases]
+        measured = [part if metric.needs == "groups" else part["losses"] or {} for part in utilities]
+        yield metric.title, tuple(_value(metric, figures.get(metric.name)) for figures in measured)
+    reasons = [part["losses_not_measured"] for part in utilities]
     if any(reasons):
         yield "Loss not measured, because", tuple(reason or NOTHING for reason in reasons)
 
@@ -272,38 +263,33 @@ def _detail(releases: Releases) -> Iterator[Line]:
         yield name, tuple(NOTHING if value is None else share(value) for value in values)
 
 
-def _of_columns(releases: Releases, metric: Metric) -> Iterator[Line]:
+def _of_columns(utilities: Parts, metric: Metric) -> Iterator[Line]:
     """A metric of every column."""
-
-    def columns(one: Mapping[str, Any]) -> dict[str, Any]:
-        return {line["name"]: line[metric.name] for line in (one["utility"]["losses"] or {"columns": ()})["columns"]}
-
-    return _by_name(releases, columns, lambda value: _value(metric, value), "")
+    losses = [part["losses"] or {"columns": ()} for part in utilities]
+    columns = [{line["name"]: line[metric.name] for line in part["columns"]} for part in losses]
+    return _by_name(columns, partial(_value, metric), "")
 
 
 def _targets(releases: Releases) -> Iterator[Line]:
-    def predicted(one: Mapping[str, Any]) -> dict[str, Any]:
-        return {line["column"]: line["regions"] for line in one["predictions"]}
-
-    yield from _by_name(releases, predicted, share, ": predicted")
-    lines = [{line["column"]: line for line in one["utility"]["targets"]} for one in releases]
-    for column in dict.fromkeys(name for found in lines for name in found):
+    predicted = [{line["column"]: line["regions"] for line in release["predictions"]} for release in releases]
+    yield from _by_name(predicted, share, ": predicted")
+    lines = [{line["column"]: line for line in release["utility"]["targets"]} for release in releases]
+    for column in dict.fromkeys(name for targets in lines for name in targets):
         for metric in _shown_metrics("target"):
-            values = (found[column][metric.name] if column in found else None for found in lines)
+            values = (targets[column][metric.name] if column in targets else None for targets in lines)
             yield f"{column}: {metric.title}", tuple(_value(metric, value) for value in values)
 
 
 def _selections(releases: Releases) -> Iterator[Line]:
-    found = [
-        {line["number"]: line["precision"] for line in (one["selections"] or NO_ANSWERS)["answers"]} for one in releases
-    ]
-    for which in sorted({which for answers in found for which in answers}):
-        told = (share(answers[which]) if which in answers else NOTHING for answers in found)
-        yield f"Precision of selection {which}", tuple(told)
+    answers = [(release["selections"] or {"answers": ()})["answers"] for release in releases]
+    precisions = [{line["number"]: line["precision"] for line in lines} for lines in answers]
+    for which in sorted({which for part in precisions for which in part}):
+        texts = (share(part[which]) if which in part else NOTHING for part in precisions)
+        yield f"Precision of selection {which}", tuple(texts)
 
 
 def pair_line(pair: Mapping[str, Any]) -> Line:
-    """What two releases tell together, under `PAIR_HEAD`."""
+    """What is known to someone who has two releases, under `PAIR_HEAD`."""
     label, joint = " with ".join(pair["releases"]), pair["joint"]
     if joint is None:
         return label, (number(pair["k"]), *[NOTHING] * 3)
@@ -401,9 +387,9 @@ def _chart(releases: Releases) -> str:
 
 def _together(pairs: Releases) -> str:
     faults = [f"{' with '.join(pair['releases'])}: {fault}" for pair in pairs for fault in pair["faults"]]
-    told = "".join(f'<p class="bad">{escaped(fault)}</p>' for fault in faults)
+    paragraphs = "".join(f'<p class="bad">{escaped(fault)}</p>' for fault in faults)
     return _section(
-        "Two releases together", _note(TOGETHER), _table(PAIR_HEAD, [pair_line(pair) for pair in pairs]), told
+        "Two releases together", _note(TOGETHER), _table(PAIR_HEAD, [pair_line(pair) for pair in pairs]), paragraphs
     )
 
 
@@ -417,16 +403,16 @@ def _shown(section: ComparedTable, releases: Releases) -> str:
     return _section(section.title, _note(section.note), chart, _table(names, section.lines))
 
 
-def comparison_page(found: Mapping[str, Any]) -> str:
+def comparison_page(comparison: Mapping[str, Any]) -> str:
     """The page of a comparison."""
-    releases = found["releases"]
+    releases = comparison["releases"]
     names = [release["name"] for release in releases]
     body = [
         "<header><h1>Releases side by side</h1>",
         f'<p class="soft">{escaped(", ".join(names))}</p></header>',
-        _differences(found["differences"]) if found["differences"] else "",
-        *(_shown(section, releases) for section in sections(found)),
-        _together(found["together"]) if found["together"] else "",
+        _differences(comparison["differences"]) if comparison["differences"] else "",
+        *(_shown(section, releases) for section in sections(comparison)),
+        _together(comparison["together"]) if comparison["together"] else "",
     ]
     return (
         f'<!doctype html><html lang="en"><head>{HEAD}'

@@ -10,7 +10,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.estimators.features import ALWAYS, NEVER, Encoding, Leaves, Numbers, Spans, feature_column, parts_of_nodes
+from anonfit.estimators.features import (
+    ALWAYS,
+    NEVER,
+    Encoding,
+    Intervals,
+    Leaves,
+    Numbers,
+    feature_column,
+    parts_of_nodes,
+)
 from anonfit.estimators.reading import RawReader, is_raw
 from anonfit.recoding.columns import NominalCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
@@ -18,9 +27,9 @@ from anonfit.recoding.values import Unseen
 from anonfit.tables.codebook import typed
 from anonfit.tables.schema import Column, ColumnType
 
-ENCODINGS = tuple(str(one) for one in Encoding)
+ENCODINGS = tuple(map(str, Encoding))
 NOTHING = "nothing"
-"""The feature of rows of which nothing is told: the same for all."""
+"""The feature of rows that no column says anything of: the same for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +42,8 @@ class FeatureColumns:
     def frame(self, using: Iterable[str] | None = None) -> pl.DataFrame:
         """The features of some columns side by side; all if none are named."""
         names = self.columns if using is None else [name for name in using if name in self.columns]
-        found = [series for name in names for series in self.columns[name]]
-        return pl.DataFrame(found or [pl.Series(NOTHING, np.zeros(self.rows))])
+        features = [series for name in names for series in self.columns[name]]
+        return pl.DataFrame(features or [pl.Series(NOTHING, np.zeros(self.rows))])
 
     def beside(self, other: FeatureColumns) -> FeatureColumns:
         """These features and others of the same rows."""
@@ -43,52 +52,31 @@ class FeatureColumns:
     def taken(self, rows: NDArray[np.integer]) -> FeatureColumns:
         """The features of some of the rows."""
         return FeatureColumns(
-            len(rows), {name: tuple(one.gather(rows) for one in found) for name, found in self.columns.items()}
+            len(rows),
+            {name: tuple(series.gather(rows) for series in features) for name, features in self.columns.items()},
         )
-
-
-def region_features(recoding: Recoding, released: pl.DataFrame, encoding: str = Encoding.ENDS) -> pl.DataFrame:
-    """The features of released rows: labels or bounds become numbers, texts that were released raw stay texts.
-
-    Args:
-        recoding: The recoding of the release.
-        released: Released columns; leave out what is to be predicted.
-        encoding: `ends`, the two ends of every interval or run of leaves, or `expected`: the middle of an interval and
-            the share of each name.
-
-    Returns:
-        A frame of features, row for row.
-    """
-    from anonfit.estimators.region_encoder import RegionEncoder
-
-    known = {f"{name}{end}" for name in recoding.quasi_identifiers for end in ("", "_lower", "_upper", "_missing")}
-    texts = [name for name in released.columns if name not in known and not is_raw(released[name].dtype)]
-    encoder = RegionEncoder(encoding, recoding)
-    numbers = encoder.fit_transform(released.drop(texts))
-    found = [pl.Series(name, numbers[:, place]) for place, name in enumerate(encoder.get_feature_names_out())]
-    return pl.DataFrame([*found, *(released[name].cast(pl.String) for name in texts)])
 
 
 def recoded_features(recoding: Recoding, nodes: NDArray[np.int32], encoding: str) -> FeatureColumns:
     """The features of every quasi-identifier of rows that end in these nodes (row,), without the detour over labels."""
     used, places = np.unique(nodes, return_inverse=True)
-    found = {}
+    columns = {}
     for index, column in enumerate(recoding.columns):
         parts, which = parts_of_nodes(recoding, used.astype(np.int32), index)
         numbers = feature_column(column).numbers(parts, Encoding(encoding))[which]
-        found[column.name] = _series(column, numbers.take(places, axis=0), encoding)
-    return FeatureColumns(len(nodes), found)
+        columns[column.name] = _series(column, numbers.take(places, axis=0), encoding)
+    return FeatureColumns(len(nodes), columns)
 
 
 def one_value_features(recoding: Recoding, frame: pl.DataFrame, encoding: str) -> FeatureColumns:
     """The features of raw rows beside those of regions: a value is the region that holds nothing else, and a name that
     the recoding does not know may be any.
     """
-    found = {}
+    columns = {}
     for column in recoding.columns:
         numbers = _one_value_numbers(column, recoding.typed(frame, column.name), Encoding(encoding))
-        found[column.name] = _series(column, numbers, encoding)
-    return FeatureColumns(len(frame), found)
+        columns[column.name] = _series(column, numbers, encoding)
+    return FeatureColumns(len(frame), columns)
 
 
 def plain_features(columns: Iterable[Column], frame: pl.DataFrame) -> FeatureColumns:
@@ -97,7 +85,7 @@ def plain_features(columns: Iterable[Column], frame: pl.DataFrame) -> FeatureCol
 
 
 def _series(column: RecodedColumn, numbers: Numbers, encoding: str) -> tuple[pl.Series, ...]:
-    names = feature_column(column).features(Encoding(encoding))
+    names = feature_column(column).features(Encoding(encoding), column.name)
     return tuple(pl.Series(name, np.ascontiguousarray(numbers[:, place])) for place, name in enumerate(names))
 
 
@@ -117,7 +105,7 @@ def _one_value_numbers(column: RecodedColumn, values: pl.Series, encoding: Encod
         numbers = np.where(places < len(column.order), places, np.nan)
     else:
         numbers = RawReader(column.name).numbers(values.to_frame(column.name), encoding)[:, 0]
-    return shape.numbers(Spans(numbers, numbers, np.where(missing, ALWAYS, NEVER)), encoding)
+    return shape.numbers(Intervals(numbers, numbers, np.where(missing, ALWAYS, NEVER)), encoding)
 
 
 def _places(column: NominalCells | OrdinalCells, values: pl.Series, missing: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -127,9 +115,9 @@ def _places(column: NominalCells | OrdinalCells, values: pl.Series, missing: NDA
     shift = int(column.has_missing)
     size = column.size - shift
     places = np.full(len(values), size + shift)  # without a missing value, such a one is not known
-    found = column.cells_of(values.drop_nulls()).astype(np.int64) - shift
+    cells = column.cells_of(values.drop_nulls()).astype(np.int64) - shift
     other = column.other_cell - shift if isinstance(column, NominalCells) else -1
-    places[~missing] = np.where(found >= 0, found, other if other >= 0 else size)
+    places[~missing] = np.where(cells >= 0, cells, other if other >= 0 else size)
     return places
 
 

@@ -95,17 +95,19 @@ def evaluate(
         >>> spec = af.parse_spec(
         ...     "version = 1\\ncolumns.age.role = 'quasi-identifier'\\ncolumns.ill.role = 'target'\\nprivacy.k = 2"
         ... )
-        >>> found = af.evaluate(people, spec, methods=["spec"], learners=["tree"], folds=2, workers=1)
-        >>> found.summary()["folds"].to_list()
+        >>> evaluation = af.evaluate(people, spec, methods=["spec"], learners=["tree"], folds=2, workers=1)
+        >>> evaluation.summary()["folds"].to_list()
         [2]
     """
     asked, source = _spec_and_source(data, spec)
     ways, chosen_ks = _ways(methods), _ks(ks, asked)
-    _require_possible(ways, asked)
+    for way in ways:
+        if isinstance(way, SpecMethod):
+            way.required(asked, asked.privacy.k)  # refused before any has worked
     setting = _setting(
         asked,
         source,
-        models=[model_of(one) for one in models],
+        models=[model_of(model) for model in models],
         learners=learners,
         protocol=protocol,
         folds=folds,
@@ -166,15 +168,11 @@ def _setting(
 def _spec_and_source(data: Any, spec: Spec | str | Path | None) -> tuple[Spec, Any]:
     from anonfit.spec.parse import read_spec
 
-    if spec is not None:
-        found = spec if isinstance(spec, Spec) else read_spec(spec)
-        return found, data
-    if isinstance(data, Spec):
-        return data, source_of(data)
-    if isinstance(data, str | Path):
-        found = read_spec(data)
-        return found, source_of(found)
-    raise RequestError("a spec is missing: give it beside the data, so that it is known what the columns are.")
+    if spec is None and not isinstance(data, Spec | str | Path):
+        raise RequestError("a spec is missing: give it beside the data, so that it is known what the columns are.")
+    given = data if spec is None else spec
+    asked = given if isinstance(given, Spec) else read_spec(given)
+    return asked, source_of(asked) if spec is None else data
 
 
 def _settled(spec: Spec, schema: Schema) -> Spec:
@@ -196,20 +194,13 @@ def _settled(spec: Spec, schema: Schema) -> Spec:
 def _ways(methods: Sequence[str | Method]) -> list[Method | str]:
     if isinstance(methods, str):
         raise RequestError(f"methods = '{methods}' must be a list, such as ['{methods}'].")
-    found = [one if not isinstance(one, str) or one in BASELINES else method(one) for one in methods]
-    if not found:
+    ways = [way if not isinstance(way, str) or way in BASELINES else method(way) for way in methods]
+    if not ways:
         raise RequestError("no method is named; name one, such as 'spec'.")
-    names = [name_of(one) for one in found]
+    names = [name_of(way) for way in ways]
     if len(set(names)) < len(names):
         raise RequestError("a method is named twice; name each once.")
-    return found
-
-
-def _require_possible(ways: Sequence[Method | str], spec: Spec) -> None:
-    """Refuse methods that the spec has not what they need for, before any has worked."""
-    for way in ways:
-        if isinstance(way, SpecMethod):
-            way.required(spec, spec.privacy.k)
+    return ways
 
 
 def _ks(ks: Sequence[int], spec: Spec) -> list[int]:
@@ -227,22 +218,22 @@ def _learners(given: Sequence[str | Learner], tasks: Sequence[Task]) -> tuple[Le
         *(CLASSIFIERS if "classes" in kinds else ()),
         *(REGRESSORS if "numbers" in kinds else ()),
     ]
-    found = tuple(one if isinstance(one, Learner) else learner(one) for one in names)
-    if len({one.name for one in found}) < len(found):
+    chosen = tuple(entry if isinstance(entry, Learner) else learner(entry) for entry in names)
+    if len({entry.name for entry in chosen}) < len(chosen):
         raise RequestError("a learner is named twice; name each once.")
     for task in tasks:
-        if all(one.predicts != task.labels.predicts for one in found):
+        if all(entry.predicts != task.labels.predicts for entry in chosen):
             raise RequestError(
                 f"no learner of {task.labels.predicts} is named, and '{task.labels.column.name}' has such; name one, "
                 f"such as '{CLASSIFIERS[0] if task.labels.predicts == 'classes' else REGRESSORS[0]}'."
             )
-    for one in found:
-        one.make(0)  # refuses where a package is missing
-    return found
+    for entry in chosen:
+        entry.make(0)  # refuses where a package is missing
+    return chosen
 
 
 def _require_honest(task: Task, protocol: str) -> None:
-    """Refuse a test whose rows tell what is to be predicted."""
+    """Refuse a test in which the region of a row gives away what is to be predicted."""
     if task.labels.is_generalized and protocol != RAW_TEST:
         raise RequestError(
             f"the target '{task.labels.column.name}' is a quasi-identifier, so its value decides which region a test "

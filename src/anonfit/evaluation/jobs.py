@@ -93,7 +93,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a job found, or why it could not be done."""
+    """What a job measured, or why it could not be done."""
 
     job: Job
     measured: tuple[LearnerResult, ...] = ()
@@ -126,8 +126,8 @@ def fold_of_rows(schema: Schema, frame: pl.DataFrame, folds: int, seed: int) -> 
     count = int(units.max(initial=-1)) + 1
     drawn = np.empty(count, np.int64)
     drawn[np.random.default_rng(seed).permutation(count)] = np.arange(count) % folds
-    found: NDArray[np.int64] = drawn[units]
-    return found
+    fold_of: NDArray[np.int64] = drawn[units]
+    return fold_of
 
 
 def run(setting: EvaluationSetting, job: Job) -> Outcome:
@@ -143,15 +143,15 @@ def _done(setting: EvaluationSetting, job: Job) -> Outcome:
     division = setting.division(job.fold)
     seed = setting.seed + job.fold
     if setting.protocol == COMBINED and job.way not in (ORIGINAL, REMOVED):
-        found = _combined(setting, job)
+        recoded = _combined(setting, job)
     else:
-        found = learned(job.way, setting.spec, setting.schema, division.training, k=job.k, seed=seed)
-    release = released(job.way, division, found, protocol=setting.protocol, encoding=setting.encoding)
+        recoded = learned(job.way, setting.spec, setting.schema, division.training, k=job.k, seed=seed)
+    release = released(job.way, division, recoded, protocol=setting.protocol, encoding=setting.encoding)
     results = []
     for task in setting.tasks:
-        chosen = [one for one in setting.learners if (task.model.title, one.name) in job.wanted]
+        chosen = [learner for learner in setting.learners if (task.model.title, learner.name) in job.wanted]
         results += measured(release, division, task, chosen, seed)
-    figures = release_figures(found, setting.spec, setting.tasks, setting.asked) if job.figures and found else []
+    figures = release_figures(recoded, setting.spec, setting.tasks, setting.asked) if job.figures and recoded else []
     return Outcome(job, tuple(results), tuple(figures))
 
 
@@ -171,17 +171,17 @@ FILE = "store.jsonl"
 
 
 def _hashed(*parts: Any) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in parts:
         data = part if isinstance(part, bytes) else json.dumps(part, ensure_ascii=False, default=str).encode()
-        found.update(hashlib.sha256(data).digest())
-    return found.hexdigest()
+        digest.update(hashlib.sha256(data).digest())
+    return digest.hexdigest()
 
 
 def _rows(frame: pl.DataFrame) -> bytes:
     """The rows as bytes; categories are named at random, so their texts stand for them."""
     kinds = (pl.Categorical, pl.Enum)
-    frame = frame.with_columns(one.cast(pl.String) for one in frame if isinstance(one.dtype, kinds))
+    frame = frame.with_columns(column.cast(pl.String) for column in frame if isinstance(column.dtype, kinds))
     buffer = io.BytesIO()
     frame.write_ipc(buffer, compression="uncompressed")
     return buffer.getvalue()
@@ -194,7 +194,7 @@ class Keys:
         spec = spec_tables(setting.spec)
         spec.get("data", {}).pop("source", None)
         spec["privacy"].pop("k")
-        fitted = [pickle.dumps(one.model) for one in setting.spec.targets if one.model is not None]
+        fitted = [pickle.dumps(target.model) for target in setting.spec.targets if target.model is not None]
         self._shared = _hashed(
             [FORMAT, version("anonfit"), setting.protocol, setting.encoding, setting.seed],
             spec,
@@ -204,8 +204,8 @@ class Keys:
             *([repr(setting.asked)] if setting.asked else []),
             *fitted,
         )
-        # Figures are told of the targets of all models together, so they are others where other models are asked for.
-        self._targets = sorted({one.labels.column.name for one in setting.tasks})
+        # Figures are measured of the targets of all models at once, so they depend on which models are asked for.
+        self._targets = sorted({task.labels.column.name for task in setting.tasks})
 
     def of(self, job: Job, task: Task | None = None, learner: str = "") -> str:
         """The key of what a learner did in a job, or without one of the figures of a release."""
@@ -234,7 +234,7 @@ class Store(dict[str, Any]):
         self.update(entries)
         if self._path is None or not entries:
             return
-        lines = [json.dumps({"key": key, "found": found}, ensure_ascii=False) for key, found in entries.items()]
+        lines = [json.dumps({"key": key, "found": value}, ensure_ascii=False) for key, value in entries.items()]
         with self._path.open("a", encoding="utf-8") as file:
             # Each line begins with its end of line, so that one which was cut short spoils no other.
             file.write("" if _is_begun(self._path) else HEAD)
@@ -250,14 +250,14 @@ def _entries(path: Path) -> list[tuple[str, Any]]:
     head, *lines = path.read_text(encoding="utf-8").splitlines()
     if head != HEAD:
         raise RequestError(f"{path} is no store of this version of anonfit; name another folder, or remove the file.")
-    found = []
+    entries = []
     for line in lines:
         try:
             entry = json.loads(line)
         except ValueError:
             continue
-        found.append((entry["key"], entry["found"]))
-    return found
+        entries.append((entry["key"], entry["found"]))
+    return entries
 
 
 LIBRARIES = ("POLARS_MAX", "OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "NUMBA_NUM")
@@ -354,9 +354,9 @@ Progress: TypeAlias = Callable[[int, int, str], None]
 def pairs_of(setting: EvaluationSetting) -> Iterator[tuple[str, str]]:
     """The models and learners that fit together."""
     for task in setting.tasks:
-        for one in setting.learners:
-            if one.predicts == task.labels.predicts:
-                yield task.model.title, one.name
+        for learner in setting.learners:
+            if learner.predicts == task.labels.predicts:
+                yield task.model.title, learner.name
 
 
 def work(
@@ -364,7 +364,7 @@ def work(
 ) -> list[Unmet]:
     """Do what is not kept yet; which demands cannot be met."""
     by_title = {task.model.title: task for task in setting.tasks}
-    left = [found for job in jobs if (found := _left(job, keys, kept, by_title)) is not None]
+    left = [rest for job in jobs if (rest := _left(job, keys, kept, by_title)) is not None]
     done = len(jobs) - len(left)
     progress(done, len(jobs), "")
     if left:
@@ -376,10 +376,10 @@ def work(
             raise RequestError(outcome.fault)
         if outcome.is_unmet:
             unmet.append(Unmet(name_of(job.way), job.k, job.fold, outcome.fault))
-        kept.add(dict(_found_entries(outcome, keys, by_title)))
+        kept.add(dict(_new_entries(outcome, keys, by_title)))
         done += 1
         progress(done, len(jobs), job.title)
-    return sorted(unmet, key=lambda one: (one.method, one.k or 0, one.fold))
+    return sorted(unmet, key=lambda cell: (cell.method, cell.k or 0, cell.fold))
 
 
 def _prepare(setting: EvaluationSetting) -> None:
@@ -400,12 +400,12 @@ def _left(job: Job, keys: Keys, kept: Store, tasks: Mapping[str, Task]) -> Job |
     return replace(job, wanted=wanted, figures=figures) if wanted or figures else None
 
 
-def _found_entries(outcome: Outcome, keys: Keys, tasks: Mapping[str, Task]) -> Iterator[tuple[str, Any]]:
+def _new_entries(outcome: Outcome, keys: Keys, tasks: Mapping[str, Task]) -> Iterator[tuple[str, Any]]:
     job = outcome.job
-    for one in outcome.measured:
-        yield keys.of(job, tasks[one.model], one.learner), one.values
+    for result in outcome.measured:
+        yield keys.of(job, tasks[result.model], result.learner), result.values
     if job.figures and not outcome.fault:
-        figures = [[one.name, one.target, one.value] for one in outcome.figures]
+        figures = [[figure.name, figure.target, figure.value] for figure in outcome.figures]
         yield keys.of(job), figures
 
 
@@ -419,15 +419,15 @@ def collected(
     for job in jobs:
         shared = {"method": name_of(job.way), "k": job.k, "fold": job.fold}
         for task in setting.tasks:
-            for one in setting.learners:
-                found = kept.get(keys.of(job, task, one.name))
-                if found == {}:
+            for learner in setting.learners:
+                kept_values = kept.get(keys.of(job, task, learner.name))
+                if kept_values == {}:
                     why = f"the model '{task.model.title}' has no rows to learn from, or none to test on."
                     empty[Unmet(name_of(job.way), job.k, job.fold, why)] = None
-                place = {**shared, "learner": one.name, "model": task.model.title}
+                place = {**shared, "learner": learner.name, "model": task.model.title}
                 rows += [
                     {**place, "part": part, "measure": measure, "value": value}
-                    for part, measures in (found or {}).items()
+                    for part, measures in (kept_values or {}).items()
                     for measure, value in measures.items()
                 ]
         figures += [

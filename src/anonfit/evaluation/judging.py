@@ -21,7 +21,6 @@ from anonfit.metrics.clusters import workload_clusters
 from anonfit.metrics.estimates import observed_ends
 from anonfit.metrics.queries import JUDGED, QueryAnswer, judge_queries, query_table
 from anonfit.metrics.registry import RecodedTable, figures
-from anonfit.recoding.recoding import Recoding
 from anonfit.release.bind import workload_of
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
@@ -60,11 +59,6 @@ class ReleasedFeatures:
     learned: LearnedRecoding | None = None
     nodes: NDArray[np.int32] | None = None  # (training row,)
 
-    @property
-    def recoding(self) -> Recoding | None:
-        """The recoding, None for raw rows."""
-        return None if self.learned is None else self.learned.recoding
-
 
 @dataclass(frozen=True, slots=True)
 class LearnerResult:
@@ -83,7 +77,7 @@ def learned(
         return None
     persons = persons_in(schema, frame)
     if isinstance(way, str):
-        # One region for everything: it overlaps whatever is asked for, and no column tells anything.
+        # One region for everything: it overlaps every selection, and nothing can be learned from its columns.
         way, k = method("median"), persons.total()
         spec = replace(spec, privacy=replace(spec.privacy, diversity=(), max_confidence=1.0, quasi_identifiers=()))
     assert k is not None
@@ -91,41 +85,40 @@ def learned(
 
 
 def released(
-    way: Method | str, division: TrainingAndTest, found: LearnedRecoding | None, *, protocol: str, encoding: str
+    way: Method | str, division: TrainingAndTest, learned: LearnedRecoding | None, *, protocol: str, encoding: str
 ) -> ReleasedFeatures:
     """What models see of both parts of a division by a method, or a baseline; without a recoding, raw rows."""
     roles = (Role.ENTITY, Role.IDENTIFIER, *([Role.QUASI_IDENTIFIER] if way != ORIGINAL else []))
-    columns = [one for one in division.schema.columns if one.role not in roles]
+    columns = [column for column in division.schema.columns if column.role not in roles]
     training, test = (plain_features(columns, frame) for frame in (division.training, division.test))
-    if found is None:
+    if learned is None:
         return ReleasedFeatures(training, test)
-    nodes = nodes_of(found.recoding, division.training)
+    nodes = nodes_of(learned.recoding, division.training)
     if way == REMOVED:
-        return ReleasedFeatures(training, test, found, nodes)
-    training = recoded_features(found.recoding, nodes, encoding).beside(training)
+        return ReleasedFeatures(training, test, learned, nodes)
+    training = recoded_features(learned.recoding, nodes, encoding).beside(training)
     if protocol == RAW_TEST:
-        recoded = one_value_features(found.recoding, division.test, encoding)
+        recoded = one_value_features(learned.recoding, division.test, encoding)
     else:
-        recoded = recoded_features(found.recoding, nodes_of(found.recoding, division.test), encoding)
-    return ReleasedFeatures(training, recoded.beside(test), found, nodes)
+        recoded = recoded_features(learned.recoding, nodes_of(learned.recoding, division.test), encoding)
+    return ReleasedFeatures(training, recoded.beside(test), learned, nodes)
 
 
 def measured(
     release: ReleasedFeatures, division: TrainingAndTest, task: Task, learners: Sequence[Learner], seed: int
 ) -> list[LearnerResult]:
     """Teach and test each learner for one model; learners of another kind are left out."""
-    rows = _training_rows(release, division, task)
-    truth = task.labels.raw(division.test)
-    tested = truth.is_not_null().to_numpy()
-    if task.model.where:
-        tested &= satisfied(task.model.where, division.schema, division.test)
-    labels = _labels(release, division, task).gather(rows)
-    places = np.flatnonzero(tested)
+    labels, truth = _labels(release, division, task), task.labels.raw(division.test)
+    learned, tested = labels.is_not_null().to_numpy(), truth.is_not_null().to_numpy()
+    if where := task.model.where:
+        learned &= _chosen(release, division, where)
+        tested &= satisfied(where, division.schema, division.test)
+    rows, places = np.flatnonzero(learned), np.flatnonzero(tested)
     parts = {
-        "train": (release.training.taken(rows).frame(task.using), labels),
+        "train": (release.training.taken(rows).frame(task.using), labels.gather(rows)),
         "test": (release.test.taken(places).frame(task.using), truth.gather(places)),
     }
-    found = []
+    results = []
     for learner in learners:
         if learner.predicts != task.labels.predicts:
             continue
@@ -133,25 +126,21 @@ def measured(
         if len(rows) and len(places):
             model = learner.make(seed).fit(*parts["train"])
             values = {part: _measures(truth, model.predict(seen)) for part, (seen, truth) in parts.items()}
-        found.append(LearnerResult(task.model.title, learner.name, values))
-    return found
+        results.append(LearnerResult(task.model.title, learner.name, values))
+    return results
 
 
 def _labels(release: ReleasedFeatures, division: TrainingAndTest, task: Task) -> pl.Series:
-    if release.recoding is None or release.nodes is None:
+    if release.learned is None or release.nodes is None:
         return task.labels.raw(division.training)
-    return task.labels.released(division.training, release.recoding, release.nodes)
+    return task.labels.released(division.training, release.learned.recoding, release.nodes)
 
 
-def _training_rows(release: ReleasedFeatures, division: TrainingAndTest, task: Task) -> NDArray[np.int64]:
-    """The training rows of a model: those that a recipient takes to be such, and whose label is known."""
-    found = _labels(release, division, task).is_not_null().to_numpy()
-    if task.model.where:
-        if release.learned is None or release.nodes is None:
-            found &= satisfied(task.model.where, division.schema, division.training)
-        else:
-            found &= answered(release.learned, task.model.where, division.training, release.nodes)
-    return np.flatnonzero(found)
+def _chosen(release: ReleasedFeatures, division: TrainingAndTest, where: str) -> NDArray[np.bool_]:
+    """Which training rows a recipient takes to satisfy a predicate."""
+    if release.learned is None or release.nodes is None:
+        return satisfied(where, division.schema, division.training)
+    return answered(release.learned, where, division.training, release.nodes)
 
 
 def _measures(truth: pl.Series, predicted: pl.Series) -> dict[str, float]:
@@ -190,7 +179,7 @@ def release_figures(
         persons,
         k=learned.k,
         weights=spec.weights,
-        classes={name: _codes(one.raw(frame)) for name, one in labels.items()},
+        classes={name: _codes(label.raw(frame)) for name, label in labels.items()},
         clusters=clusters,
         imprecision=imprecision(learned, selections, nodes) if selections else None,
         queries=_answered(learned, nodes, asked) if asked else (),
@@ -204,7 +193,9 @@ def release_figures(
 def _answered(learned: LearnedRecoding, nodes: NDArray[np.int32], asked: Sequence[Asked]) -> list[QueryAnswer]:
     """How the queries of a log are answered."""
     table = query_table(learned.recoding, learned.schema.columns, learned.frame, nodes, learned.persons, k=learned.k)
-    return judge_queries([(one.ask, one.times) for one in asked[:JUDGED]], table, ends=observed_ends(table.domains))
+    return judge_queries(
+        [(query.ask, query.times) for query in asked[:JUDGED]], table, ends=observed_ends(table.domains)
+    )
 
 
 def _codes(labels: pl.Series) -> NDArray[np.int64]:

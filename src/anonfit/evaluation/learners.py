@@ -43,10 +43,10 @@ def together(features: pl.DataFrame, codes: NDArray[np.int64]) -> WeightedRows:
     """Rows of equal features and labels as one: in a release there are few different ones."""
     table, names = _numbered(features)
     table = table.with_columns(pl.Series("label", codes))
-    found = table.group_by([*names, "label"], maintain_order=True).agg(pl.len().alias("rows"))
-    different = found.select(names)
+    groups = table.group_by([*names, "label"], maintain_order=True).agg(pl.len().alias("rows"))
+    different = groups.select(names)
     different.columns = features.columns
-    return WeightedRows(different, found["label"].to_numpy(), found["rows"].cast(pl.Float64).to_numpy())
+    return WeightedRows(different, groups["label"].to_numpy(), groups["rows"].cast(pl.Float64).to_numpy())
 
 
 def once_for_each(
@@ -54,12 +54,12 @@ def once_for_each(
 ) -> NDArray[np.float64]:
     """What is predicted of each row; rows that are alike are asked for once."""
     table, names = _numbered(features)
-    found = table.with_row_index("row").group_by(names, maintain_order=True).agg("row")
-    different = found.select(names)
+    groups = table.with_row_index("row").group_by(names, maintain_order=True).agg("row")
+    different = groups.select(names)
     different.columns = features.columns
-    rows = found["row"].explode().to_numpy()
+    rows = groups["row"].explode().to_numpy()
     predicted = np.empty(len(features))
-    predicted[rows] = np.repeat(predict(different), found["row"].list.len().to_numpy())
+    predicted[rows] = np.repeat(predict(different), groups["row"].list.len().to_numpy())
     return predicted
 
 
@@ -67,22 +67,19 @@ def codes_of(values: pl.Series, known: pl.Series) -> NDArray[np.int64]:
     """The place of each value among the known ones, one more than the last where it is not known."""
     lookup = pl.DataFrame({"value": known, "place": np.arange(len(known))})
     asked = pl.DataFrame({"value": values.cast(known.dtype)})
-    found = asked.join(lookup, on="value", how="left", maintain_order="left", nulls_equal=True)["place"]
-    places: NDArray[np.int64] = found.fill_null(len(known)).to_numpy().astype(np.int64)
+    joined = asked.join(lookup, on="value", how="left", maintain_order="left", nulls_equal=True)["place"]
+    places: NDArray[np.int64] = joined.fill_null(len(known)).to_numpy().astype(np.int64)
     return places
 
 
-def _is_text(column: pl.Series) -> bool:
-    return not column.dtype.is_numeric()
-
-
-def _texts(column: pl.Series) -> pl.Series:
-    return column.cast(pl.String)
+def _known_texts(features: pl.DataFrame) -> dict[str, pl.Series]:
+    """The different texts of each column that is not one of numbers."""
+    return {column.name: column.cast(pl.String).unique().sort() for column in features if not column.dtype.is_numeric()}
 
 
 def _numbers(column: pl.Series) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    return found
+    numbers: NDArray[np.float64] = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -96,13 +93,13 @@ class NumberMatrix:
     gaps: tuple[str, ...]
     """Columns of numbers of which some are missing."""
     unknown: tuple[str, ...]
-    """Columns of numbers of which all are missing: they tell nothing, and not every learner takes them."""
+    """Columns in which all numbers are missing: nothing can be learned from them, and not every learner takes them."""
     may_be_missing: bool
 
     @classmethod
     def of(cls, features: pl.DataFrame, counts: NDArray[np.float64], *, may_be_missing: bool) -> NumberMatrix:
         """The matrix of training rows, each standing for so many."""
-        texts = {column.name: _texts(column).unique().sort() for column in features if _is_text(column)}
+        texts = _known_texts(features)
         means, gaps, unknown = {}, [], []
         for column in features:
             if column.name in texts:
@@ -130,7 +127,7 @@ class NumberMatrix:
                     parts.append(missing[:, None].astype(np.float64))
             parts.append(numbers[:, None])
         for name, known in self.texts.items():
-            parts.append(np.eye(len(known) + 1)[codes_of(_texts(features[name]), known), :-1])
+            parts.append(np.eye(len(known) + 1)[codes_of(features[name], known), :-1])
         return np.concatenate(parts, axis=1) if parts else np.zeros((len(features), 0))
 
 
@@ -146,7 +143,7 @@ class CategoryMatrix:
     @classmethod
     def of(cls, features: pl.DataFrame, counts: NDArray[np.float64]) -> CategoryMatrix:
         """The matrix of training rows, each standing for so many."""
-        texts = {column.name: _texts(column).unique().sort() for column in features if _is_text(column)}
+        texts = _known_texts(features)
         edges = {column.name: _edges(_numbers(column), counts) for column in features if column.name not in texts}
         return cls(texts, edges)
 
@@ -161,7 +158,7 @@ class CategoryMatrix:
         for name, edges in self.edges.items():
             numbers = _numbers(features[name])
             parts.append(np.where(np.isnan(numbers), len(edges) + 1, np.searchsorted(edges, numbers, side="right")))
-        parts += [codes_of(_texts(features[name]), known) for name, known in self.texts.items()]
+        parts += [codes_of(features[name], known) for name, known in self.texts.items()]
         return np.stack(parts, axis=1) if parts else np.zeros((len(features), 0), np.int64)
 
 
@@ -174,8 +171,8 @@ def _edges(numbers: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray
         return middles
     rows = np.cumsum(np.bincount(which, counts[known]))[:-1]
     wanted = np.arange(1, MOST_BINS) * counts[known].sum() / MOST_BINS
-    found: NDArray[np.float64] = middles[np.unique(np.minimum(np.searchsorted(rows, wanted), len(middles) - 1))]
-    return found
+    edges: NDArray[np.float64] = middles[np.unique(np.minimum(np.searchsorted(rows, wanted), len(middles) - 1))]
+    return edges
 
 
 LEAF = 20
@@ -282,11 +279,13 @@ class _MatrixModel:
 
     def predict(self, features: pl.DataFrame) -> pl.Series:
         """The most likely class, or the expected number, of each row."""
-        found = np.full(len(features), self.likely)
+        predicted = np.full(len(features), self.likely)
         if self.estimator is not None:
             with _alone():
-                found = once_for_each(lambda rows: self.estimator.predict(self.matrix.matrix(rows)), features)
-        return self.classes.gather(found.astype(np.int64)) if self.has_classes else pl.Series("predicted", found)
+                predicted = once_for_each(lambda rows: self.estimator.predict(self.matrix.matrix(rows)), features)
+        return (
+            self.classes.gather(predicted.astype(np.int64)) if self.has_classes else pl.Series("predicted", predicted)
+        )
 
 
 def _leaf(rows: int) -> int:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compared: ways to recode a table for a k, and two baselines that anonymize nothing and tell nothing.
+"""What is compared: ways to recode a table for a k, and two baselines: the raw rows, and rows without their
+quasi-identifiers.
 
 A method is anything with a `name` and `recode`. Methods of one name are taken to do the same.
 """
@@ -49,21 +50,21 @@ class SpecMethod:
 
     def spec(self, spec: Spec, k: int) -> Spec | None:
         """The spec that is run for a k."""
-        found = self.variant(spec)
-        return None if found is None else replace(found, privacy=replace(found.privacy, k=k))
+        variant = self.variant(spec)
+        return None if variant is None else replace(variant, privacy=replace(variant.privacy, k=k))
 
     def required(self, spec: Spec, k: int) -> Spec:
         """The spec that is run for a k; refused where there is none."""
-        found = self.spec(spec, k)
-        if found is None:
+        variant = self.spec(spec, k)
+        if variant is None:
             raise RequestError(f"the method '{self.name}' needs {self.needs}, and the spec has not that.")
-        return found
+        return variant
 
     def recode(self, frame: pl.DataFrame, spec: Spec, k: int, seed: int) -> Recoding:
         """The recoding of the spec's variant."""
-        found = self.required(spec, k)
-        found = replace(found, method=replace(found.method, seed=seed))
-        return make(found, source=frame, threads=1).recoding
+        variant = self.required(spec, k)
+        seeded = replace(variant, method=replace(variant.method, seed=seed))
+        return make(seeded, source=frame, threads=1).recoding
 
 
 def method(name: str) -> SpecMethod:
@@ -85,7 +86,7 @@ def _with(spec: Spec, criterion: CriterionName, *, denoise: bool = False) -> Spe
             f"the criterion '{criterion}' divides all columns together, and privacy.quasi_identifiers asks for several "
             "quasi-identifiers; evaluate spec, original and removed only."
         )
-    # What another algorithm was told means nothing to Mondrian.
+    # The settings of another algorithm mean nothing to Mondrian.
     settings = spec.method if spec.method.capabilities.splits else MethodSpec(cut_points=spec.method.cut_points)
     return replace(
         spec,
@@ -109,9 +110,9 @@ def _weighted(rule: WeightRule) -> Callable[[Spec], Spec | None]:
     """The spec's weights by a rule, without its targets."""
 
     def variant(spec: Spec) -> Spec | None:
-        found = _with(spec, "weighted")
-        method = replace(found.method, weight_rule=rule, alpha=MethodSpec().alpha, min_gain=0.0)
-        return replace(found, method=method) if spec.weights or spec.workload.weights_from else None
+        weighted = _with(spec, "weighted")
+        method = replace(weighted.method, weight_rule=rule, alpha=MethodSpec().alpha, min_gain=0.0)
+        return replace(weighted, method=method) if spec.weights or spec.workload.weights_from else None
 
     return variant
 
@@ -119,18 +120,18 @@ def _weighted(rule: WeightRule) -> Callable[[Spec], Spec | None]:
 def _combined(spec: Spec) -> Spec | None:
     if not spec.targets or not (spec.weights or spec.workload.weights_from):
         return None
-    found = _with(spec, "auto")
-    return replace(found, method=replace(found.method, weight_rule="combined"))
+    combined = _with(spec, "auto")
+    return replace(combined, method=replace(combined.method, weight_rule="combined"))
 
 
 def _unguided(criterion: CriterionName) -> Callable[[Spec], Spec]:
     """The spec's columns by a criterion that uses no targets."""
 
     def variant(spec: Spec) -> Spec:
-        default, found = MethodSpec(), _with(spec, criterion)
+        default, unguided = MethodSpec(), _with(spec, criterion)
         kept = {name: getattr(default, name) for name in ("weight_rule", "alpha", "candidates", "min_gain")}
-        workload = replace(found.workload, weights_from=None)
-        return replace(found, method=replace(found.method, **kept), workload=workload)
+        workload = replace(unguided.workload, weights_from=None)
+        return replace(unguided, method=replace(unguided.method, **kept), workload=workload)
 
     return variant
 
@@ -163,8 +164,8 @@ def _in_two_sets(column: ColumnSpec) -> ColumnSpec:
 
 
 METHODS = {
-    one.name: one
-    for one in (
+    way.name: way
+    for way in (
         SpecMethod("spec", lambda spec: spec),
         _named("median"),
         _named("infogain"),
@@ -178,6 +179,6 @@ METHODS = {
         SpecMethod("combined", _combined, "weights and a target"),
         SpecMethod("clustering", _unguided("clustering")),
         SpecMethod("explore", _unguided("explore")),
-        *(_named(one.name) for one in OBJECTIVES.values() if one.serves and one.name not in ("infogain", "lsd")),
+        *(_named(each.name) for each in OBJECTIVES.values() if each.serves and each.name not in ("infogain", "lsd")),
     )
 }

@@ -106,13 +106,13 @@ def tasks_of(models: Sequence[ModelSpec], spec: Spec, schema: Schema, frame: pl.
     twice = [title for title, times in Counter(model.title for model in models).items() if times > 1]
     if twice:
         raise RequestError(f"two models are called {listed(twice)}; give each a name of its own.")
-    found = []
+    tasks = []
     for model in models:
         column = _known(model.target, columns, f"the model '{model.title}' predicts")
         request = requests.get(model.target, TargetRequest(model.target))
         labels = labels_of(request, column, frame)
-        found.append(Task(model, labels, _used(model, columns, set(requests))))
-    return tuple(found)
+        tasks.append(Task(model, labels, _used(model, columns, set(requests))))
+    return tuple(tasks)
 
 
 def _known(name: str, columns: Mapping[str, Column], what: str) -> Column:
@@ -147,7 +147,7 @@ class TargetLabels:
 
     @property
     def is_generalized(self) -> bool:
-        """Whether the release tells a region in place of the value."""
+        """Whether the release holds a region in place of the value."""
         return self.column.role == Role.QUASI_IDENTIFIER
 
     def raw(self, frame: pl.DataFrame) -> pl.Series:
@@ -158,7 +158,7 @@ class TargetLabels:
         return values.cast(pl.String)
 
     def released(self, frame: pl.DataFrame, recoding: Recoding, nodes: NDArray[np.int32]) -> pl.Series:
-        """The labels that a release of raw rows tells: of a quasi-identifier, what is in the middle of its region."""
+        """The labels that a release of raw rows holds: of a quasi-identifier, what is in the middle of its region."""
         if not self.is_generalized:
             return self.raw(frame)
         from anonfit.evaluation.features import recoded_features
@@ -167,26 +167,26 @@ class TargetLabels:
         return self._of_numbers(numbers)
 
     def _of_numbers(self, numbers: NDArray[np.float64]) -> pl.Series:
-        found = pl.Series(self.column.name, numbers).fill_nan(None)
+        values = pl.Series(self.column.name, numbers).fill_nan(None)
         if not self.edges:
-            return found
+            return values
         classes = np.searchsorted(np.array(self.edges), numbers, side="right")
-        return pl.select(pl.when(found.is_not_null()).then(pl.Series(classes).cast(pl.String))).to_series()
+        return pl.select(pl.when(values.is_not_null()).then(pl.Series(classes).cast(pl.String))).to_series()
 
 
 def labels_of(request: TargetRequest, column: Column, frame: pl.DataFrame) -> TargetLabels:
     """What is predicted of a target; classes of equal width divide the range of all raw rows."""
     values = frame[column.name]
     if is_numeric(request, column, values):
-        found = TargetLabels(column, "numbers")
+        labels = TargetLabels(column, "numbers")
     else:
-        found = TargetLabels(column, "classes", _edges(request, column, values))
-    if found.is_generalized and found.predicts == "classes" and not found.edges:
+        labels = TargetLabels(column, "classes", _edges(request, column, values))
+    if labels.is_generalized and labels.predicts == "classes" and not labels.edges:
         raise RequestError(
             f"the target '{column.name}' is a quasi-identifier with classes, and a release tells groups of them only; "
             "only numbers can be learned from regions. Give it the role 'target', or leave it out of the models."
         )
-    return found
+    return labels
 
 
 def _edges(request: TargetRequest, column: Column, values: pl.Series) -> tuple[float, ...]:
@@ -229,8 +229,8 @@ def answered(learned: LearnedRecoding, where: str, frame: pl.DataFrame, nodes: N
     """Which released rows, each in a node (row,), may satisfy a predicate; only columns that are released as they are
     tell rows of a node apart.
     """
-    found, cells = learned.asked([SelectionSpec(where=where)], frame)
-    return overlapping(found.coded, learned.recoding.boxes, nodes, cells=cells)[:, 0]
+    selected, cells = learned.asked([SelectionSpec(where=where)], frame)
+    return overlapping(selected.coded, learned.recoding.boxes, nodes, cells=cells)[:, 0]
 
 
 def satisfied(where: str, schema: Schema, frame: pl.DataFrame) -> NDArray[np.bool_]:
@@ -245,6 +245,6 @@ def imprecision(learned: LearnedRecoding, selections: Sequence[SelectionSpec], n
     """How many of the rows that a recoding was learned from are in the answers to selections though they do not
     satisfy them, each by its selection's weight. nodes: (row,) of these rows.
     """
-    found, cells = learned.asked(selections, learned.frame)
-    true = RawTable(learned.frame).count(found.predicates)
-    return answer(found.coded, learned.recoding.boxes, nodes, cells=cells, true=true).total
+    selected, cells = learned.asked(selections, learned.frame)
+    true = RawTable(learned.frame).count(selected.predicates)
+    return answer(selected.coded, learned.recoding.boxes, nodes, cells=cells, true=true).total

@@ -122,7 +122,7 @@ class Evaluation:
             evaluated the mean difference (`less_median`) and its corrected p (`p_median`).
         """
         test = pl.col("value").filter(pl.col("part") == "test")
-        found = self.frame.group_by(CELL, maintain_order=True).agg(
+        means = self.frame.group_by(CELL, maintain_order=True).agg(
             test.len().alias("folds"),
             test.mean().alias("test"),
             test.std().alias("deviation"),
@@ -130,22 +130,22 @@ class Evaluation:
         )
         for baseline in COMPARED:
             if baseline in self.methods:
-                found = self._beside(found, baseline)
-        return found
+                means = self._beside(means, baseline)
+        return means
 
-    def _beside(self, found: pl.DataFrame, baseline: str) -> pl.DataFrame:
+    def _beside(self, means: pl.DataFrame, baseline: str) -> pl.DataFrame:
         others = [name for name in self.methods if name != baseline]
         columns = [*CELL, pl.col("difference").alias(f"less_{baseline}"), pl.col("corrected_p").alias(f"p_{baseline}")]
         parts = [self.compared(name, baseline).with_columns(method=pl.lit(name)).select(columns) for name in others]
         if not parts:
-            return found
-        return found.join(pl.concat(parts), on=CELL, how="left", nulls_equal=True, maintain_order="left")
+            return means
+        return means.join(pl.concat(parts), on=CELL, how="left", nulls_equal=True, maintain_order="left")
 
     @property
     def methods(self) -> list[str]:
         """The names of methods and baselines that were measured."""
-        found: list[str] = self.frame["method"].unique(maintain_order=True).to_list()
-        return found
+        names: list[str] = self.frame["method"].unique(maintain_order=True).to_list()
+        return names
 
     def compared(self, method: str, baseline: str, *, part: str = "test") -> pl.DataFrame:
         """Compare a method with another, fold by fold.
@@ -173,7 +173,15 @@ class Evaluation:
         else:
             keys.append("k")
         pairs = first.join(second, on=keys, suffix="_2", maintain_order="left")
-        return pl.DataFrame(self._tested(pairs), schema=_comparison(), orient="row")
+        comparisons = []
+        for key, trials in pairs.group_by(["model", "learner", "measure", "k"], maintain_order=True):
+            cell = dict(zip(("model", "learner", "measure", "k"), key, strict=True))
+            values = trials["value"].to_list(), trials["value_2"].to_list()
+            test = paired_test(*values, test_share=1 / (self.folds - 1))
+            comparisons.append({**cell, "folds": len(trials), **asdict(test)})
+        numbers = ("difference", "deviation", "t", "p", "corrected_t", "corrected_p")
+        schema = dict.fromkeys(("model", "learner", "measure"), pl.String) | dict.fromkeys(("k", "folds"), pl.Int64)
+        return pl.DataFrame(comparisons, schema=schema | dict.fromkeys(numbers, pl.Float64), orient="row")
 
     def disagreements(self, baseline: str = "median") -> pl.DataFrame:
         """The columns of which the certainty penalty and the discernibility of the column alone disagree whether a
@@ -211,17 +219,6 @@ class Evaluation:
             better_by=pl.when(less_lost > 0).then(pl.lit("ncp")).otherwise(pl.lit("wdm")),
         )
 
-    def _tested(self, pairs: pl.DataFrame) -> list[dict[str, Any]]:
-        found = []
-        share = 1 / (self.folds - 1)
-        for key, rows in pairs.group_by(["model", "learner", "measure", "k"], maintain_order=True):
-            model, learner, measure, k = key
-            test = paired_test(rows["value"].to_list(), rows["value_2"].to_list(), test_share=share)
-            found.append(
-                {"model": model, "learner": learner, "measure": measure, "k": k, "folds": len(rows), **asdict(test)}
-            )
-        return found
-
     def save(self, folder: str | Path) -> Path:
         """Write results.csv, figures.csv and summary.csv.
 
@@ -243,12 +240,3 @@ def frame_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pl.Da
     types = {"k": pl.Int64, "fold": pl.Int64, "value": pl.Float64}
     schema = {name: types.get(name, pl.String) for name in columns}
     return pl.DataFrame(list(rows), schema=schema, orient="row")
-
-
-def _comparison() -> dict[str, Any]:
-    numbers = ("difference", "deviation", "t", "p", "corrected_t", "corrected_p")
-    return {
-        **dict.fromkeys(("model", "learner", "measure"), pl.String),
-        **dict.fromkeys(("k", "folds"), pl.Int64),
-        **dict.fromkeys(numbers, pl.Float64),
-    }

@@ -58,10 +58,10 @@ def _java() -> Any:
 
 def _jars() -> list[Path]:
     """Weka's classes, as its package brings them."""
-    found = find_spec("weka")
-    if found is None or find_spec("jpype") is None:
+    package = find_spec("weka")
+    if package is None or find_spec("jpype") is None:
         raise MissingPackage("python-weka-wrapper3", "weka", "A learner of Weka")
-    jars = [path for folder in found.submodule_search_locations or () for path in Path(folder).glob("lib/*.jar")]
+    jars = [path for folder in package.submodule_search_locations or () for path in Path(folder).glob("lib/*.jar")]
     return sorted(path for path in jars if not path.stem.endswith("-src"))
 
 
@@ -101,10 +101,10 @@ class _WekaModel:
         """The most likely class, or the expected number, of each row."""
         if self.classes is not None and len(self.classes) == 1:
             return self.classes.gather(np.zeros(len(features), np.int64))
-        found = once_for_each(self._predicted, features)
+        predicted = once_for_each(self._predicted, features)
         if self.classes is None:
-            return pl.Series("predicted", found)
-        return self.classes.gather(found.astype(np.int64))
+            return pl.Series("predicted", predicted)
+        return self.classes.gather(predicted.astype(np.int64))
 
     def _predicted(self, features: pl.DataFrame) -> NDArray[np.float64]:
         unknown = np.full(len(features), np.nan)
@@ -125,29 +125,29 @@ class _WekaModel:
 
         attributes = texts()
         for number, name in enumerate(names):
-            one = f"{number} {name}"  # so that no two are alike
-            attributes.add(nominal(one, len(self.texts[name])) if name in self.texts else attribute(one))
+            title = f"{number} {name}"  # so that no two are alike
+            attributes.add(nominal(title, len(self.texts[name])) if name in self.texts else attribute(title))
         attributes.add(attribute(LABEL) if self.classes is None else nominal(LABEL, len(self.classes)))
-        found = java.JClass("weka.core.Instances")("rows", attributes, 0)
-        found.setClassIndex(attributes.size() - 1)
-        return found
+        header = java.JClass("weka.core.Instances")("rows", attributes, 0)
+        header.setClassIndex(attributes.size() - 1)
+        return header
 
     def _instances(self, features: pl.DataFrame, answers: NDArray[Any]) -> Any:
         """Rows as a table of Weka."""
         java = _java()
         columns = [*(self._values(column) for column in features), np.asarray(answers, dtype=np.float64)]
         matrix = java.JArray.of(np.ascontiguousarray(np.stack(columns, axis=1)))
-        found = java.JClass("weka.core.Instances")(self.header, len(features))
+        instances = java.JClass("weka.core.Instances")(self.header, len(features))
         instance = java.JClass("weka.core.DenseInstance")
         for row in matrix:
-            found.add(instance(1.0, row))
-        return found
+            instances.add(instance(1.0, row))
+        return instances
 
     def _values(self, column: pl.Series) -> NDArray[np.float64]:
         """The numbers of a column, NaN where Weka has a missing value."""
         if column.name not in self.texts:
-            found: NDArray[np.float64] = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
-            return found
+            numbers: NDArray[np.float64] = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+            return numbers
         known = self.texts[column.name]
         codes = codes_of(column.cast(pl.String), known)
         return np.where(codes < len(known), codes, np.nan)

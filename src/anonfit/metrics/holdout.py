@@ -221,9 +221,9 @@ class Holdout:
         parent, nodes = np.array([-1]), np.zeros(len(self.known), np.int64)
         reached = np.zeros(len(self.others), np.int64)
         if regions is not None:
-            parent = regions.recoding.parents
             nodes[regions.numbers] = regions.nodes
             reached = _nodes(regions.recoding, self.others).astype(np.int64)
+            parent = regions.recoding.parents  # only now: a grid gets a node for each region that is reached first
         owners = self.setting.persons(self.others).entities
         return tuple(_judged(target, parent, nodes, reached, owners) for target in self.targets)
 

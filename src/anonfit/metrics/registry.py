@@ -153,7 +153,7 @@ class Metric:
     title: str = ""
     """The head of its line or table; without one it is in the data only."""
     words: str = ""
-    """What it is called in a sentence."""
+    """What it is called in a sentence, or at the head of a column."""
     short: str = ""
     """Its name in the record of an exploration, where that is another."""
     note: str = ""
@@ -219,8 +219,10 @@ def _of_targets(name: str) -> Callable[[RecodedTable], dict[str, float]]:
     return lambda table: {target.column: getattr(target, name) for target in table.targets}
 
 
-def _of_queries(name: str, formula: str) -> Metric:
-    return Metric(f"query_{name}", "queries", lambda table: table.query_means.get(name), formula, ("evaluate",))
+def _of_queries(name: str, words: str, formula: str) -> Metric:
+    return Metric(
+        f"query_{name}", "queries", lambda table: table.query_means.get(name), formula, ("evaluate",), words=words
+    )
 
 
 METRICS = (
@@ -338,13 +340,21 @@ METRICS = (
         "column",
         digits=3,
     ),
-    Metric("cluster_agreement", "clusters", attrgetter("clusters.agreement"), "adjusted Rand index", ("evaluate",)),
+    Metric(
+        "cluster_agreement",
+        "clusters",
+        attrgetter("clusters.agreement"),
+        "adjusted Rand index",
+        ("evaluate",),
+        words="clusters: agreement",
+    ),
     Metric(
         "cluster_within",
         "clusters",
         attrgetter("clusters.within_release"),
         "the share of the raw variance that is left within clusters of the release",
         ("evaluate",),
+        words="variance within",
     ),
     Metric(
         "cluster_within_original",
@@ -352,6 +362,7 @@ METRICS = (
         attrgetter("clusters.within_original"),
         "the share of the raw variance that is left within clusters of the raw rows",
         ("evaluate",),
+        words="within the original's",
     ),
     Metric(
         "imprecision",
@@ -359,12 +370,17 @@ METRICS = (
         attrgetter("imprecision"),
         "Σ over selections of weight · rows of the answer that do not satisfy it",
         ("evaluate",),
+        words="selections: rows not meant",
     ),
-    _of_queries("imprecision", "the mean over queries of rows of the answer that are not meant"),
-    _of_queries("precision", "the mean over queries of rows that are meant / rows of the answer"),
-    _of_queries("recall", "the mean over queries of released rows that are meant / rows that are meant"),
-    _of_queries("count_error", "the mean over queries of Σ over groups of |estimate − count| / Σ counts"),
-    _of_queries("sum_error", "the same of sums"),
-    _of_queries("avg_error", "the same of means"),
+    _of_queries(
+        "imprecision", "a query: rows not meant", "the mean over queries of rows of the answer that are not meant"
+    ),
+    _of_queries("precision", "precision", "the mean over queries of rows that are meant / rows of the answer"),
+    _of_queries("recall", "recall", "the mean over queries of released rows that are meant / rows that are meant"),
+    _of_queries(
+        "count_error", "count error", "the mean over queries of Σ over groups of |estimate − count| / Σ counts"
+    ),
+    _of_queries("sum_error", "sum error", "the same of sums"),
+    _of_queries("avg_error", "mean error", "the same of means"),
 )
 """All metrics, in the order in which they are told."""

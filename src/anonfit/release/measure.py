@@ -126,16 +126,16 @@ def _persons_of(draft: Draft, used: NDArray[np.int64], sizes: NDArray[np.int64])
 def _of_regions(draft: Draft) -> Appraisal:
     """What regions leave of the columns and tell of the targets."""
     used, sizes = _held(draft)
-    shares = details(draft.recoding, used, sizes)
+    column_details = details(draft.recoding, used, sizes)
     targets = coded_targets(workload_of(draft.spec), draft.schema, draft.raw_rows)
     persons, has_entities = _persons_of(draft, used, sizes), draft.schema.name_of(Role.ENTITY) is not None
     k = draft.spec.privacy.k
     rounded = np.maximum(persons // k * k, 1) if has_entities else persons  # in multiples of k, as all that is told
     return Appraisal(
         sizes=persons,
-        details=shares,
+        details=column_details,
         counted="records" if has_entities else "persons",
-        partition=partition_content(draft.recoding, used, rounded, [detail.shares for detail in shares]),
+        partition=partition_content(draft.recoding, used, rounded, [detail.shares for detail in column_details]),
         predictions=predictions(targets, draft.node_of_row, draft.recoding.node_count),
         columns=RecodedTable(draft.recoding, used, counts=sizes, weights=_weights(draft)),
     )
@@ -143,12 +143,14 @@ def _of_regions(draft: Draft) -> Appraisal:
 
 def _of_all(draft: Draft, large: LargeTable, drawn: Appraisal) -> Appraisal:
     """Figures of regions that were drawn, with those that rest on all regions' sizes."""
-    shares = details(draft.recoding, large.used, large.sizes)
+    column_details = details(draft.recoding, large.used, large.sizes)
     return replace(
         drawn,
         sizes=large.sizes,
-        details=shares,
-        partition=partition_content(draft.recoding, large.used, large.sizes, [detail.shares for detail in shares]),
+        details=column_details,
+        partition=partition_content(
+            draft.recoding, large.used, large.sizes, [detail.shares for detail in column_details]
+        ),
         columns=RecodedTable(draft.recoding, large.used, counts=large.sizes, weights=_weights(draft)),
         comparison=None if drawn.comparison is None else replace(drawn.comparison, of=draft.rows.released),
         drawn=(large.drawn_rows, draft.rows.released),

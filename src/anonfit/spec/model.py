@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shape of a spec: what is asked, as frozen dataclasses, and the same as typed keyword arguments.
 
-`settings` says of every field how it is read, whom it is for, and what it means.
+What a field means, how it is read and whom it is for stands in `settings`, once; here only what is not said there.
 """
 
 from __future__ import annotations
@@ -48,9 +48,7 @@ class DataSpec:
     delimiter: str | None = None
     header: bool | None = None
     table: str | None = None
-    """The table of a database that is the source."""
     query: str | None = field(default=None, repr=False)
-    """The query that is asked of the database in place of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,6 @@ class ColumnSpec:
     diversity: str | None = None
     """`none`: nothing is asked of a sensitive column; None: what `privacy.diversity` asks."""
     reason: str | None = None
-    """Why nothing is asked of it; published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +96,8 @@ class PrivacySpec:
     max_confidence: float = 1.0
     diversity: tuple[DiversitySpec, ...] = ()
     quasi_identifiers: tuple[QuasiIdentifierSpec, ...] = ()
-    """Several quasi-identifiers; none named: all columns of that role are one."""
     class_is_public: bool = False
-    """Whether someone could know a person's class; only of trees."""
     attack_limit: float = 1.0
-    """The fraction of the persons of whose sensitive values a model learned from the release may be sure."""
 
     @property
     def least(self) -> int:
@@ -147,15 +141,10 @@ class QueryLogSpec:
 
     path: tuple[str, ...]
     dialect: str | None = None
-    """The dialect of its SQL, by sqlglot's name; None: what most of them have in common."""
     table: str | None = None
-    """What queries call the table; None: whatever table has a column of its names."""
     learn: bool = True
-    """Whether selections and weights are learned from it; if not, the release is only judged by its queries."""
     selections: int = 50
-    """How many selections are learned at most."""
     minterms: int = 0
-    """How many min-terms are made in their place at most; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,21 +152,15 @@ class WorkloadSpec:
     """What the release is for."""
 
     targets: tuple[TargetSpec, ...] | None = None
-    """None: every column that has the role."""
     denoise: bool = False
     selections: tuple[SelectionSpec, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
     query_log: QueryLogSpec | None = None
     rules: bool = False
-    """Whether the report tells association rules that are found in the release."""
     features: tuple[str, ...] = ()
-    """Columns that recipients learn or cluster from."""
     selected_by: tuple[str, ...] = ()
-    """Columns that recipients select rows by."""
     weights_from: WeightsFrom | None = None
-    """What weights are found from, where they are not given."""
     clusters: int = 5
-    """How many clusters recipients will look for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +173,6 @@ class MethodSpec:
     seed: int = 0
     candidates: Candidates = "boundary"
     split_on: tuple[str, ...] = ()
-    """The attributes that may be split; none named: all."""
     weight_rule: WeightRule | None = None
     """How weights enter the choice of a split; None: `first`, and for weights that a query log teaches `product`."""
     alpha: float = 0.5
@@ -199,14 +181,10 @@ class MethodSpec:
     suppression: SuppressionRule = "all"
     zero_gain: bool = False
     time_budget: float | None = None
-    """Seconds after which refining or exploring stops; None: when nothing is left to refine, or a fixed number of
-    candidates was tried.
-    """
     beta: float = 0.25
     gamma: float = 0.25
     variant: VariantName = "c45"
     pruning: float | None = None
-    """The confidence of a tree's pruning, 0 for none; None: as its variant has it."""
     max_spans: int = 1_000_000
     start: Any = field(default=None, repr=False, compare=False)
     """The recoding that refining begins with: a path, or from Python a `Recoding`; None: every column is one part."""
@@ -228,13 +206,10 @@ class EngineSpec:
 
     name: EngineName = "auto"
     memory: int | None = None
-    """How many bytes of memory the engine may use; None: most of what there is."""
+    """In bytes."""
     spill: str | None = None
-    """The folder in which it puts what does not fit; None: where the system keeps temporary files."""
     hand_over: int | None = None
-    """Nodes of at most so many rows are finished in memory; None: what is usual. The release does not depend on it."""
     sample: int | None = None
-    """Outside memory, the upper levels of regions are grown on a sample of about so many rows; None: on all rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +222,6 @@ class OutputSpec:
     order: Order = "sorted"
     consent: bool = False
     populations: Populations = "exact"
-    """What is told of the persons in the leaves of a tree."""
 
 
 @dataclass(frozen=True, slots=True)

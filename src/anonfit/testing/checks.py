@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For those who write a privacy model or a criterion: its laws, and whether the kernels do what its object says."""
+"""For those who write a privacy model or a criterion: checks of its laws, and of the kernels against its object."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ FIELDS = ("column", "children", "start", "before", "set_of")
 
 
 def check_privacy_model(make: Callable[[SensitiveColumn], DiversityModel], *, seeds: Iterable[int] = range(20)) -> None:
-    """Check a privacy model: what it says of many groups is what it says of each; if it is monotone, a group of two
-    groups that may exist may exist; it says why a table is refused; and the kernels grow the regions that it allows.
+    """Check a privacy model: it judges many groups at once as it judges each alone; if it is monotone, two
+    groups that may exist may be one; it says why a table is refused; and the kernels grow the regions that it allows.
 
     Args:
         make: The model for a sensitive column.

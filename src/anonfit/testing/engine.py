@@ -8,9 +8,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.engines.contract import Counted, CountRequest, Draw, Field, Move, Opening, OutOfCore, Placing, Written
@@ -18,9 +19,6 @@ from anonfit.engines.contract import first_of_run as first_of_runs
 from anonfit.engines.memory.engine import complete_rows, persons_left_out
 from anonfit.engines.rows import plain, released, write_table
 from anonfit.tables.reading import ReadOptions, read_table
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ROWS = 400
 """Of the tables that an engine is checked with."""
@@ -73,8 +71,6 @@ class PlainEngine:
         return counted.select(names), counted["\0rows"].to_numpy().astype(np.int64)
 
     def _plain(self, names: Sequence[str]) -> pl.DataFrame:
-        import polars as pl
-
         return self.frame_of_rows.select(names).with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
 
     def code(self, fields: Sequence[Field], kept: Sequence[str]) -> None:
@@ -135,8 +131,6 @@ class PlainEngine:
 
     def write(self, placing: Placing, names: Sequence[str], path: Path, kind: str) -> Written:
         """Sort all rows and write them."""
-        import polars as pl
-
         ranks = placing.ranks({name: self.fields[name] for name in placing.fields})
         raw = self.frame_of_rows.select(self.kept)
         raw = raw.cast({name: released(dtype) for name, dtype in raw.schema.items()})
@@ -189,8 +183,6 @@ def check_engine(opened: OpenFrame, *, seeds: Sequence[int] = (0, 1, 2)) -> None
 
 def random_frame(seed: int) -> pl.DataFrame:
     """A table with gaps, texts that need quoting, and numbers at the edges."""
-    import polars as pl
-
     rng = np.random.default_rng(seed)
 
     def with_gaps(values: list[Any]) -> list[Any]:
@@ -348,7 +340,6 @@ class _RankByCode:
 
 
 def _check_writing(opened: OpenFrame, kind: str, folder: Path) -> None:
-    import polars as pl
     from polars.testing import assert_frame_equal
 
     frame = random_frame(9)

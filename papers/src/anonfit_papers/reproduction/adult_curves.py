@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
+import polars as pl
+
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.reproduction.adult_parts import (
     SETTING,
@@ -28,13 +30,11 @@ ERRORS = "Errors in percent. BE: on the original; UE: with the columns removed; 
 def _far_below(errors: dict[int, float], upper: float, points: float) -> Check:
     worst = max(errors, key=lambda k: errors[k])
     fine = errors[worst] < upper - points
-    told = f"AE at most {errors[worst]:.2f} % (k = {worst}), UE {upper:.2f} %"
-    return Check(f"AE is at least {points:g} points below UE", fine, fine, told)
+    evidence = f"AE at most {errors[worst]:.2f} % (k = {worst}), UE {upper:.2f} %"
+    return Check(f"AE is at least {points:g} points below UE", fine, fine, evidence)
 
 
 def _generalized(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     base, upper, errors = errors_of(settings, gave)
     chosen = {k: error for k, error in errors[TOP].items() if k <= 600}
     gaps = {k: error - base for k, error in chosen.items()}
@@ -63,15 +63,13 @@ GENERALIZED_ADULT = Experiment(
 
 
 def _suppressed(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     base, upper, errors = errors_of(settings, gave)
     gaps = {k: error - base for k, error in errors[TOP].items()}
     checks = (
         gap_check(f"Top{TOP}: AE − BE below 2.5 points for 20 ≤ k ≤ 1000", gaps, 2.5, 3.2),
         _far_below(errors[TOP], upper[TOP], 3.0),
     )
-    falls = [(low, high) for (low, one), (high, other) in pairwise(errors[TOP].items()) if other < one]
+    falls = [(low, high) for (low, before), (high, after) in pairwise(errors[TOP].items()) if after < before]
     notes = [ERRORS]
     if falls:
         notes.append(f"As in the paper, AE does not always grow: it falls {_between(falls)}.")
@@ -102,8 +100,6 @@ def _bayes_parts(settings: Settings) -> list[Part]:
 
 
 def _bayes(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     half = len(gave) // 2
     own, weka = gave[:half], gave[half:]
     base, _, errors = errors_of(settings, own)

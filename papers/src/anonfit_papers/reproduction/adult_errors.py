@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import polars as pl
+
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.reproduction.adult_parts import SETTING, TOP, TOPS, baseline, masked_part, removed
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
@@ -25,10 +27,10 @@ NEAR = 0.1
 """Points: the paper prints one decimal."""
 
 
-def _number(name: str, found: float, said: float, band: tuple[float, float], near: float = NEAR) -> Check:
+def _number(name: str, value: float, claimed: float, band: tuple[float, float], near: float = NEAR) -> Check:
     """Whether a number is the paper's, and whether it lies in a band."""
-    told = f"{found:.2f} (paper {said:g})"
-    return Check(f"{name} is {said:g}", abs(found - said) <= near, band[0] <= found <= band[1], told)
+    evidence = f"{value:.2f} (paper {claimed:g})"
+    return Check(f"{name} is {claimed:g}", abs(value - claimed) <= near, band[0] <= value <= band[1], evidence)
 
 
 def _cut_plan(settings: Settings) -> Iterator[Part]:
@@ -36,8 +38,6 @@ def _cut_plan(settings: Settings) -> Iterator[Part]:
 
 
 def _cut_judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     parts: dict[str, int] = gave[0]["parts"]
     checks = []
     for name, count in parts.items():
@@ -70,7 +70,7 @@ CUT_OF_SEVEN = Experiment(
 )
 
 
-def _one(part: Callable[[Settings], Part]) -> Callable[[Settings], Iterator[Part]]:
+def _single(part: Callable[[Settings], Part]) -> Callable[[Settings], Iterator[Part]]:
     def plan(settings: Settings) -> Iterator[Part]:
         yield part(settings)
 
@@ -84,12 +84,10 @@ def _bars(title: str, names: Sequence[str], values: Sequence[float], paper: Sequ
 
 
 def _base_judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
-    found = gave[0]["error"]
-    check = _number("the baseline error", found, 14.7, (14.0, 15.2))
-    rows = pl.DataFrame([{"error": "BE", "paper": 14.7, "found": round(found, 2)}])
-    return Result(rows, _bars("J48 on Adult", ["BE"], [found], [14.7]), (check,))
+    error = gave[0]["error"]
+    check = _number("the baseline error", error, 14.7, (14.0, 15.2))
+    rows = pl.DataFrame([{"error": "BE", "paper": 14.7, "found": round(error, 2)}])
+    return Result(rows, _bars("J48 on Adult", ["BE"], [error], [14.7]), (check,))
 
 
 BASELINE_ERROR = Experiment(
@@ -99,7 +97,7 @@ BASELINE_ERROR = Experiment(
     ("T4",),
     "C4.5 errs on 14.7 % of the test records (BE).",
     "14.0 to 15.2 %.",
-    _one(baseline),
+    _single(baseline),
     _base_judge,
     lambda _: ADULT,
     SETTING,
@@ -111,15 +109,13 @@ def _upper_plan(settings: Settings) -> Iterator[Part]:
 
 
 def _upper_judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
-    found = dict(zip(TOPS, (one["error"] for one in gave), strict=True))
-    check = _number(f"the error without Top{TOP}", found[TOP], 21.5, (20.5, 22.5))
+    errors = dict(zip(TOPS, (part["error"] for part in gave), strict=True))
+    check = _number(f"the error without Top{TOP}", errors[TOP], 21.5, (20.5, 22.5))
     rows = [
         {"removed": f"Top{top}", "paper": 21.5 if top == TOP else None, "found": round(error, 2)}
-        for top, error in found.items()
+        for top, error in errors.items()
     ]
-    figure = _bars("J48 on Adult without the first columns", [f"Top{TOP}"], [found[TOP]], [21.5])
+    figure = _bars("J48 on Adult without the first columns", [f"Top{TOP}"], [errors[TOP]], [21.5])
     return Result(pl.DataFrame(rows), figure, (check,))
 
 
@@ -143,15 +139,13 @@ def _at_500_plan(settings: Settings) -> Iterator[Part]:
 
 
 def _at_500_judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
-    base, found = (one["error"] for one in gave)
-    check = _number(f"the error at k = {K}", found, 16.7, (16.2, 17.3), near=0.25)
+    base, masked = (part["error"] for part in gave)
+    check = _number(f"the error at k = {K}", masked, 16.7, (16.2, 17.3), near=0.25)
     rows = [
         {"error": "BE", "paper": 14.7, "found": round(base, 2)},
-        {"error": "AE", "paper": 16.7, "found": round(found, 2)},
+        {"error": "AE", "paper": 16.7, "found": round(masked, 2)},
     ]
-    figure = _bars(f"J48 on Adult, Top{TOP} masked at k = {K}", ["BE", "AE"], [base, found], [14.7, 16.7])
+    figure = _bars(f"J48 on Adult, Top{TOP} masked at k = {K}", ["BE", "AE"], [base, masked], [14.7, 16.7])
     return Result(pl.DataFrame(rows), figure, (check,))
 
 

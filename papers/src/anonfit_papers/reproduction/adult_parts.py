@@ -46,13 +46,13 @@ def _without(folder: Path, top: int, name: str) -> Measured:
 
 def _masked(folder: Path, top: int, k: int, suppress: bool, name: str) -> Measured:
     table = adult(folder)
-    found = mask(table, [(table.ranked[:top], k)], suppress=suppress)
+    masked = mask(table, [(table.ranked[:top], k)], suppress=suppress)
     return {
-        "error": found.error(name),
-        "parts": found.parts,
-        "anonymity": found.told["anonymity"][0],
-        "groups": found.told["groups"][0],
-        "refinements": len(found.told["steps"]),
+        "error": masked.error(name),
+        "parts": masked.parts,
+        "anonymity": masked.refinements["anonymity"][0],
+        "groups": masked.refinements["groups"][0],
+        "refinements": len(masked.refinements["steps"]),
     }
 
 
@@ -75,14 +75,14 @@ def masked_part(settings: Settings, top: int, k: int, *, suppress: bool = False,
 
 def scale(settings: Settings) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """How many columns are masked, and for which k."""
-    return settings.choose(((TOP,), (20, 600)), (TOPS, KS))  # type: ignore[no-any-return]
+    return settings.choose(((TOP,), (20, 600)), (TOPS, KS))
 
 
 def curve_parts(settings: Settings, *, suppress: bool, name: str) -> list[Part]:
     """BE, then UE for each number of columns, then AE for each of them and each k."""
     tops, ks = scale(settings)
-    found = [baseline(settings, name), *(removed(settings, top, name) for top in tops)]
-    return found + [masked_part(settings, top, k, suppress=suppress, name=name) for top in tops for k in ks]
+    parts = [baseline(settings, name), *(removed(settings, top, name) for top in tops)]
+    return parts + [masked_part(settings, top, k, suppress=suppress, name=name) for top in tops for k in ks]
 
 
 def errors_of(
@@ -90,7 +90,7 @@ def errors_of(
 ) -> tuple[float, dict[int, float], dict[int, dict[int, float]]]:
     """BE, UE by number of columns, and AE by number of columns and k, from what `curve_parts` gave."""
     tops, ks = scale(settings)
-    errors = [one["error"] for one in gave]
+    errors = [part["error"] for part in gave]
     upper = dict(zip(tops, errors[1:], strict=False))
     values = iter(errors[1 + len(tops) :])
     return errors[0], upper, {top: {k: next(values) for k in ks} for top in tops}
@@ -105,7 +105,7 @@ def curve_rows(settings: Settings, gave: Sequence[Measured]) -> list[dict[str, A
     for top in tops:
         for k in ks:
             state = next(states)
-            told = {name: state[name] for name in ("anonymity", "groups", "refinements")}
+            refinement = {name: state[name] for name in ("anonymity", "groups", "refinements")}
             error = errors[top][k]
             rows.append(
                 {
@@ -115,7 +115,7 @@ def curve_rows(settings: Settings, gave: Sequence[Measured]) -> list[dict[str, A
                     "AE": round(error, 2),
                     "UE": round(upper[top], 2),
                     "AE - BE": round(error - base, 2),
-                    **told,
+                    **refinement,
                 }
             )
     return rows
@@ -132,8 +132,8 @@ def curve_figure(settings: Settings, gave: Sequence[Measured], title: str) -> Fi
     return Figure(title, (Panel("", "k", "error in %", tuple(lines), log_x=True),))
 
 
-def gap_check(claim: str, gaps: dict[int, float], said: float, band: float) -> Check:
+def gap_check(claim: str, gaps: dict[int, float], claimed: float, band: float) -> Check:
     """Whether all differences are below what is said, and at most what is accepted. gaps: by k"""
     worst = max(gaps, key=lambda k: gaps[k])
-    told = f"at most {gaps[worst]:.2f} points, at k = {worst}"
-    return Check(claim, gaps[worst] < said, gaps[worst] <= band, told)
+    evidence = f"at most {gaps[worst]:.2f} points, at k = {worst}"
+    return Check(claim, gaps[worst] < claimed, gaps[worst] <= band, evidence)

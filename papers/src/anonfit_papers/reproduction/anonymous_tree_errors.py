@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+import polars as pl
+
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.reproduction.anonymous_trees import KS, grown_part, raw_part, refined_part
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
@@ -18,7 +20,7 @@ OURS, RAW, TDR, TDR_TRAINING = "k-anonymous tree", "original", "TDR", "TDR, trai
 
 
 def _ks(settings: Settings) -> tuple[int, ...]:
-    return settings.choose(QUICK_KS, KS)  # type: ignore[no-any-return]
+    return settings.choose(QUICK_KS, KS)
 
 
 def _plan(variant: str, settings: Settings) -> Iterator[Part]:
@@ -36,28 +38,26 @@ def _plan(variant: str, settings: Settings) -> Iterator[Part]:
 def _judge(
     variant: str, claimed: float, digits: int, least: float, settings: Settings, gave: Sequence[Measured]
 ) -> Result:
-    import polars as pl
-
     ks = _ks(settings)
     own = dict(zip(ks, gave[-3 * len(ks) :: 3], strict=True))
     errors = {
-        OURS: [one["error"] for one in own.values()],
-        TDR: [one["error"] for one in gave[-3 * len(ks) + 1 :: 3]],
-        TDR_TRAINING: [one["error"] for one in gave[-3 * len(ks) + 2 :: 3]],
+        OURS: [part["error"] for part in own.values()],
+        TDR: [part["error"] for part in gave[-3 * len(ks) + 1 :: 3]],
+        TDR_TRAINING: [part["error"] for part in gave[-3 * len(ks) + 2 :: 3]],
     }
     rows = [
-        {"k": k, **{name: round(found[place], 2) for name, found in errors.items()}, "root": own[k]["root"]}
+        {"k": k, **{name: round(values[place], 2) for name, values in errors.items()}, "root": own[k]["root"]}
         for place, k in enumerate(ks)
     ]
     checks = []
     for name in (TDR, TDR_TRAINING):
         saved = (sum(errors[name]) - sum(errors[OURS])) / len(ks)
-        told = f"{saved:.2f} points fewer errors on average over k"
-        checks.append(Check(f"below {name}", round(saved, digits) >= claimed, saved >= least, told))
+        evidence = f"{saved:.2f} points fewer errors on average over k"
+        checks.append(Check(f"below {name}", round(saved, digits) >= claimed, saved >= least, evidence))
     if variant == "id3":
         checks += _roots(own, gave[1], gave[2])
     raw = gave[0]["error"]
-    lines = (Line(RAW, ks, [raw] * len(ks), dashed=True), *(Line(name, ks, found) for name, found in errors.items()))
+    lines = (Line(RAW, ks, [raw] * len(ks), dashed=True), *(Line(name, ks, values) for name, values in errors.items()))
     return Result(
         pl.DataFrame(rows),
         Figure("Error on Adult's test rows", (Panel(variant.upper(), "k", "error in %", lines, log_x=True),)),
@@ -71,14 +71,16 @@ def _roots(own: dict[int, Measured], before: Measured, after: Measured) -> Itera
     all_of = {**own, 889: before, 890: after}
     wrong = [
         k
-        for k, one in all_of.items()
-        if (one["root"], one["sons"]) != (("relationship", 6) if k <= 889 else ("marital-status", 3))
+        for k, tree in all_of.items()
+        if (tree["root"], tree["sons"]) != (("relationship", 6) if k <= 889 else ("marital-status", 3))
     ]
-    told = f"other roots at k = {wrong}" if wrong else "so at every k"
-    yield Check("root relationship up to k = 889, from 890 on marital status cut in three", not wrong, not wrong, told)
+    evidence = f"other roots at k = {wrong}" if wrong else "so at every k"
+    yield Check(
+        "root relationship up to k = 889, from 890 on marital status cut in three", not wrong, not wrong, evidence
+    )
     drops = own[1000]["error"] < own[750]["error"]
-    told = f"{own[750]['error']:.2f} at k = 750, {own[1000]['error']:.2f} at k = 1000"
-    yield Check("the error falls from k = 750 to k = 1000", drops, drops, told)
+    evidence = f"{own[750]['error']:.2f} at k = 750, {own[1000]['error']:.2f} at k = 1000"
+    yield Check("the error falls from k = 750 to k = 1000", drops, drops, evidence)
 
 
 _SETTING = (

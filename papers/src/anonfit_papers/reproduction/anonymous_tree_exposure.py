@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import polars as pl
+
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.reproduction.anonymous_trees import TRAINING, grown_part
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
@@ -25,11 +27,11 @@ MAJORITY = 100 * 3700 / 15_060
 
 
 def _ks(settings: Settings) -> tuple[int, ...]:
-    return settings.choose(QUICK_KS, KS)  # type: ignore[no-any-return]
+    return settings.choose(QUICK_KS, KS)
 
 
 def _limits(settings: Settings) -> tuple[float, ...]:
-    return settings.choose(QUICK_LIMITS, LIMITS)  # type: ignore[no-any-return]
+    return settings.choose(QUICK_LIMITS, LIMITS)
 
 
 def _plan_exposure(settings: Settings) -> Iterator[Part]:
@@ -39,17 +41,16 @@ def _plan_exposure(settings: Settings) -> Iterator[Part]:
 
 
 def _judge_exposure(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     ks = _ks(settings)
-    found = {
+    exposed = {
         variant: {k: gave[number * len(ks) + place]["exposed"] for place, k in enumerate(ks)}
         for number, variant in enumerate(VARIANTS)
     }
     first_safe = {
-        variant: next((k for k in ks if not any(of[one] for one in ks if one >= k)), 0) for variant, of in found.items()
+        variant: next((k for k in ks if not any(of[other] for other in ks if other >= k)), 0)
+        for variant, of in exposed.items()
     }
-    id3, c45 = found["id3"], found["c45"]
+    id3, c45 = exposed["id3"], exposed["c45"]
     shares = {k: c45[k] / TRAINING for k in ks}
     checks = (
         Check(
@@ -79,16 +80,17 @@ def _plan_limits(settings: Settings) -> Iterator[Part]:
 
 
 def _judge_limits(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     limits = _limits(settings)
-    found = {
+    trees = {
         variant: dict(zip(limits, gave[number * len(limits) : (number + 1) * len(limits)], strict=True))
         for number, variant in enumerate(VARIANTS)
     }
-    errors = {variant: {limit: one["error"] for limit, one in of.items()} for variant, of in found.items()}
+    errors = {variant: {limit: tree["error"] for limit, tree in of.items()} for variant, of in trees.items()}
     kept = [
-        one["highest"] <= limit + 1e-9 for of in found.values() for limit, one in of.items() if one["error"] is not None
+        tree["highest"] <= limit + 1e-9
+        for of in trees.values()
+        for limit, tree in of.items()
+        if tree["error"] is not None
     ]
     floor = all(of[FLOOR] is None and of[0.752] is not None for of in errors.values())
     useless = errors["id3"][0.85]
@@ -112,7 +114,10 @@ def _judge_limits(settings: Settings, gave: Sequence[Measured]) -> Result:
         Check("no span tells a class with more confidence", all(kept), all(kept), f"in {len(kept)} trees"),
     )
     rows = [
-        {"limit": limit, **{name: _told(errors[variant][limit]) for name, variant in (("ID3", "id3"), ("C4.5", "c45"))}}
+        {
+            "limit": limit,
+            **{name: _rounded(errors[variant][limit]) for name, variant in (("ID3", "id3"), ("C4.5", "c45"))},
+        }
         for limit in limits
     ]
     lines = tuple(
@@ -124,7 +129,7 @@ def _judge_limits(settings: Settings, gave: Sequence[Measured]) -> Result:
     return Result(pl.DataFrame(rows), Figure("What a limit of confidence costs, Adult", (panel,)), checks, notes)
 
 
-def _told(error: float | None) -> float | None:
+def _rounded(error: float | None) -> float | None:
     return None if error is None else round(error, 2)
 
 

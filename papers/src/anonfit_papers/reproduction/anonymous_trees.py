@@ -10,6 +10,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import polars as pl
+
 from anonfit.errors import Infeasible
 from anonfit.evaluation.learners import learner
 from anonfit_papers.datasets import ADULT
@@ -18,7 +20,6 @@ from anonfit_papers.datasets_tables import fingerprint
 from anonfit_papers.reproduction.frame import Measured, Part, Settings
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
     from anonfit.estimators.k_anonymous_tree import KAnonymousTreeClassifier

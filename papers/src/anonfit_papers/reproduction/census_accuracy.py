@@ -6,20 +6,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import polars as pl
+
 from anonfit_papers.datasets_tables import census_sources
 from anonfit_papers.reproduction.census_parts import (
     LEARNERS,
     METHODS,
     gave_of,
     learned_parts,
-    rows_told,
+    rows_in_words,
     scale,
     table,
 )
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Result, Settings
-from anonfit_papers.reproduction.learning import INFOGAIN
-from anonfit_papers.reproduction.naming import LEARNER_NAMES
+from anonfit_papers.reproduction.learning import INFOGAIN, LEARNER_NAMES
 from anonfit_papers.reproduction.rivals import against_rivals
 
 LEVEL = 0.05
@@ -29,23 +30,23 @@ LOW_SPREAD = 1.5
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     count, _, ks = scale(settings)
     data = table(settings.data).name
     rows, checks = [], []
     for name in LEARNERS:
         for k in ks:
-            found = {method: [one[name] for one in gave_of(settings, gave, method, k)] for method in METHODS}
+            accuracies = {method: [part[name] for part in gave_of(settings, gave, method, k)] for method in METHODS}
             level = None if settings.quick else LEVEL
-            row, own = against_rivals(found, f"{LEARNER_NAMES[name]}, k = {k}", level=level, folds=count)
+            row, own = against_rivals(accuracies, f"{LEARNER_NAMES[name]}, k = {k}", level=level, folds=count)
             rows.append({"learner": LEARNER_NAMES[name], "k": k, **row})
             counts = data != "Adult" or k >= SMALLEST_OF_STAND_IN
             checks += [replace(check, within_band=check.holds or not counts) for check in own]
-    spread = max(_spread([one[name] for one in gave_of(settings, gave, INFOGAIN, k)]) for name in LEARNERS for k in ks)
+    spread = max(
+        _spread([part[name] for part in gave_of(settings, gave, INFOGAIN, k)]) for name in LEARNERS for k in ks
+    )
     calm = settings.quick or spread < LOW_SPREAD
-    told = f"largest standard deviation over folds {spread:.2f} points"
-    checks.append(Check("low variance over folds", calm, calm, told))
+    evidence = f"largest standard deviation over folds {spread:.2f} points"
+    checks.append(Check("low variance over folds", calm, calm, evidence))
     return Result(
         pl.DataFrame(rows),
         Figure(f"Test accuracy, {data}", tuple(_panel(settings, gave, name) for name in LEARNERS)),
@@ -54,7 +55,7 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
             "Accuracy in percent, mean over folds ± its standard error; p is that of a paired t-test over folds, as in "
             "the paper. Folds share training rows, so that test finds too much; the corrected p (Nadeau and Bengio) "
             "allows for it.",
-            rows_told(settings),
+            rows_in_words(settings),
         ),
     )
 
@@ -62,7 +63,7 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
 def _panel(settings: Settings, gave: Sequence[Measured], name: str) -> Panel:
     _, _, ks = scale(settings)
     lines = tuple(
-        Line.of(method, ks, [[one[name] for one in gave_of(settings, gave, method, k)] for k in ks])
+        Line.of(method, ks, [[part[name] for part in gave_of(settings, gave, method, k)] for k in ks])
         for method in METHODS
     )
     return Panel(LEARNER_NAMES[name], "k", "test accuracy in %", lines, log_x=True)

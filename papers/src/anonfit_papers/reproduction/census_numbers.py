@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+import polars as pl
+
 from anonfit_papers.datasets_tables import census_sources
-from anonfit_papers.reproduction.census_parts import Cell, cells, divided, key, rows_told, scale, table
+from anonfit_papers.reproduction.census_parts import Cell, cells, divided, key, rows_in_words, scale, table
 from anonfit_papers.reproduction.comparing import difference, mean_and_error
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
-from anonfit_papers.reproduction.learning import LSD, MEDIAN, ORIGINAL
-from anonfit_papers.reproduction.naming import LEARNER_NAMES
+from anonfit_papers.reproduction.learning import LEARNER_NAMES, LSD, MEDIAN, ORIGINAL
 
 METHODS = (ORIGINAL, LSD, MEDIAN)
 LEARNERS = ("m5p", "weka-linear-regression")
@@ -33,14 +34,12 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     _, _, ks = scale(settings)
 
     def errors(method: str, name: str, k: int) -> list[float]:
         wanted = 0 if method == ORIGINAL else k
         pairs = zip(cells(settings, METHODS), gave, strict=True)
-        return [one[name] for cell, one in pairs if cell.method == method and cell.k == wanted]
+        return [part[name] for cell, part in pairs if cell.method == method and cell.k == wanted]
 
     rows, checks = [], []
     for name in LEARNERS:
@@ -51,9 +50,11 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
                 row |= {method: round(mean, 1), f"{method} error": round(error, 1)}
             gap = difference(errors(MEDIAN, name, k), errors(LSD, name, k))
             row |= {"LSD better by": round(gap.mean, 1), "p": float(f"{gap.p:.2g}")}
-            found = f"{gap.mean:+.1f}, p = {gap.p:.2g}"
+            evidence = f"{gap.mean:+.1f}, p = {gap.p:.2g}"
             checks.append(
-                Check(f"{LEARNER_NAMES[name]}, k = {k}: LSD errs less than Median", gap.mean > 0, gap.mean > 0, found)
+                Check(
+                    f"{LEARNER_NAMES[name]}, k = {k}: LSD errs less than Median", gap.mean > 0, gap.mean > 0, evidence
+                )
             )
             rows.append(row)
     for method in METHODS:
@@ -82,7 +83,10 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
             tuple(panel(name) for name in LEARNERS),
         ),
         tuple(checks),
-        ("Mean absolute error over test folds ± its standard error, in the unit of the target.", rows_told(settings)),
+        (
+            "Mean absolute error over test folds ± its standard error, in the unit of the target.",
+            rows_in_words(settings),
+        ),
     )
 
 

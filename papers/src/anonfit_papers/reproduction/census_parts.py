@@ -31,7 +31,7 @@ class Cell:
 
 def scale(settings: Settings) -> tuple[int, int | None, tuple[int, ...]]:
     """How many folds, how many rows (None: all), and which k."""
-    return settings.choose((3, 6000, (5, 25, 100)), (10, None, (2, 5, 10, 25, 50, 100, 250, 500, 1000)))  # type: ignore[no-any-return]
+    return settings.choose((3, 6000, (5, 25, 100)), (10, None, (2, 5, 10, 25, 50, 100, 250, 500, 1000)))
 
 
 @cache
@@ -75,20 +75,20 @@ def learned(settings: Settings, cell: Cell) -> Measured:
     holdout = divided(settings, cell.fold)
     recoded = holdout.recoded(cell.method, cell.k)
     target = holdout.targets[0]
-    found: Measured = {}
+    figures: Measured = {}
     for name in LEARNERS:
         tested = recoded.tested(name, target, seed=cell.fold)
-        found[name] = tested.accuracy
+        figures[name] = tested.accuracy
         if name == "weka-random-forest":
-            found["training"] = tested.training_accuracy
+            figures["training"] = tested.training_accuracy
     if recoded.recoding is not None:
         classes = holdout.training[target].rank("dense").to_numpy().astype(np.int64) - 1
         entropy = class_entropy(target, recoded.nodes, classes).conditional_entropy
-        found |= {"size": len(classes) / len(np.unique(recoded.nodes)), "entropy": entropy}
-    return found
+        figures |= {"size": len(classes) / len(np.unique(recoded.nodes)), "entropy": entropy}
+    return figures
 
 
-def rows_told(settings: Settings) -> str:
+def rows_in_words(settings: Settings) -> str:
     """Which rows an experiment looked at, in words."""
     task = table(settings.data)
     count, sample, _ = scale(settings)
@@ -110,4 +110,6 @@ def learned_parts(settings: Settings) -> list[Part]:
 def gave_of(settings: Settings, gave: Sequence[Measured], method: str, k: int) -> list[Measured]:
     """What a method gave for a k, fold by fold."""
     wanted = 0 if method == ORIGINAL else k
-    return [one for cell, one in zip(cells(settings), gave, strict=False) if cell.method == method and cell.k == wanted]
+    return [
+        part for cell, part in zip(cells(settings), gave, strict=False) if cell.method == method and cell.k == wanted
+    ]

@@ -47,34 +47,26 @@ def difference(first: Sequence[float], second: Sequence[float], *, folds: int = 
         >>> difference([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
         Difference(mean=0.0, p=1.0, corrected=1.0)
     """
-    found = paired_test(first, second, test_share=1 / (folds - 1) if folds > 1 else 0.0)
+    test = paired_test(first, second, test_share=1 / (folds - 1) if folds > 1 else 0.0)
     known = len(first) > 1
-    return Difference(found.difference, found.p if known else 1.0, found.corrected_p if known else 1.0)
+    return Difference(test.difference, test.p if known else 1.0, test.corrected_p if known else 1.0)
 
 
 def correlation(first: Sequence[float], second: Sequence[float]) -> float:
     """Pearson's correlation; 0 where one of them does not change.
 
-    Args:
-        first: Some numbers.
-        second: As many numbers.
-
     Example:
         >>> correlation([1, 2, 3], [3, 2, 1])
         -1.0
     """
-    one, other = (np.asarray(numbers, dtype=np.float64) for numbers in (first, second))
-    if len(one) < 2 or one.std() == 0 or other.std() == 0:
+    left, right = (np.asarray(numbers, dtype=np.float64) for numbers in (first, second))
+    if len(left) < 2 or left.std() == 0 or right.std() == 0:
         return 0.0
-    return round(float(np.corrcoef(one, other)[0, 1]), 12)
+    return round(float(np.corrcoef(left, right)[0, 1]), 12)
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     """Spearman's correlation: that of the ranks, equal numbers sharing theirs.
-
-    Args:
-        first: Some numbers.
-        second: As many numbers.
 
     Example:
         >>> rank_correlation([1, 2, 3], [1, 10, 100])
@@ -86,18 +78,15 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
 def mean_and_error(numbers: Sequence[float]) -> tuple[float, float]:
     """The mean and its standard error.
 
-    Args:
-        numbers: One number a trial.
-
     Example:
         >>> mean_and_error([1.0, 3.0])
         (2.0, 1.0)
     """
-    found = np.asarray(numbers, dtype=np.float64)
-    error = float(found.std(ddof=1)) / math.sqrt(len(found)) if len(found) > 1 else 0.0
-    return float(found.mean()), error
+    values = np.asarray(numbers, dtype=np.float64)
+    error = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    return float(values.mean()), error
 
 
 def _ranks(numbers: Sequence[float]) -> list[float]:
-    found = np.asarray(numbers, dtype=np.float64)
-    return [float((found < number).sum() + ((found == number).sum() - 1) / 2) for number in found]
+    values = np.asarray(numbers, dtype=np.float64)
+    return [float((values < number).sum() + ((values == number).sum() - 1) / 2) for number in values]

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+import polars as pl
+
 from anonfit_papers.datasets import CMC
 from anonfit_papers.datasets_tables import contraceptives, fingerprint
 from anonfit_papers.reproduction.comparing import difference, mean_and_error
@@ -19,13 +21,13 @@ FOLDS = 10
 
 def _scale(settings: Settings) -> tuple[int, tuple[int, ...]]:
     """How often rows are divided into ten folds, and which k."""
-    return settings.choose((1, (5, 25, 100)), (10, (2, 5, 10, 25, 50, 100, 250)))  # type: ignore[no-any-return]
+    return settings.choose((1, (5, 25, 100)), (10, (2, 5, 10, 25, 50, 100, 250)))
 
 
 def division(settings: Settings, number: int, ks: Sequence[int]) -> Measured:
     """J48's accuracy by method and k, the mean over the folds of one division of the rows."""
     task = contraceptives(settings.data)
-    found: dict[str, list[float]] = {method: [0.0] * len(ks) for method in METHODS}
+    accuracies: dict[str, list[float]] = {method: [0.0] * len(ks) for method in METHODS}
     for training, test in folds(len(task.frame), FOLDS, seed=number):
         holdout = Holdout.of(task, training, test)
         for method in METHODS:
@@ -33,9 +35,9 @@ def division(settings: Settings, number: int, ks: Sequence[int]) -> Measured:
                 if method == ORIGINAL and place:
                     continue
                 accuracy = holdout.recoded(method, k).tested("j48", task.target).accuracy
-                found[method][place] += accuracy / FOLDS
-    found[ORIGINAL] = [found[ORIGINAL][0]] * len(ks)
-    return dict(found)
+                accuracies[method][place] += accuracy / FOLDS
+    accuracies[ORIGINAL] = [accuracies[ORIGINAL][0]] * len(ks)
+    return dict(accuracies)
 
 
 def _plan(settings: Settings) -> Iterator[Part]:
@@ -47,27 +49,27 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     _, ks = _scale(settings)
     rows: list[dict[str, object]] = []
     for place, k in enumerate(ks):
         row: dict[str, object] = {"k": k}
         for method in METHODS:
-            mean, error = mean_and_error([one[method][place] for one in gave])
+            mean, error = mean_and_error([part[method][place] for part in gave])
             row |= {method: round(mean, 2), f"{method} error": round(error, 2)}
         rows.append(row)
     checks = []
     for other in (TDS, MEDIAN):
-        means = [[sum(one[method]) / len(ks) for one in gave] for method in (INFOGAIN, other)]
+        means = [[sum(part[method]) / len(ks) for part in gave] for method in (INFOGAIN, other)]
         gap = difference(*means)
-        below = [k for place, k in enumerate(ks) if sum(one[INFOGAIN][place] - one[other][place] for one in gave) <= 0]
-        told = f"{gap.mean:+.2f} points averaged over k"
-        told += f", p = {gap.p:.2g}" if len(gave) > 1 else ""
-        told += f"; not above at k = {', '.join(map(str, below))}" if below else "; above at every k"
-        checks.append(Check(f"InfoGain above {other}", gap.mean > 0 and not below, gap.mean > 0, told))
+        below = [
+            k for place, k in enumerate(ks) if sum(part[INFOGAIN][place] - part[other][place] for part in gave) <= 0
+        ]
+        evidence = f"{gap.mean:+.2f} points averaged over k"
+        evidence += f", p = {gap.p:.2g}" if len(gave) > 1 else ""
+        evidence += f"; not above at k = {', '.join(map(str, below))}" if below else "; above at every k"
+        checks.append(Check(f"InfoGain above {other}", gap.mean > 0 and not below, gap.mean > 0, evidence))
     lines = tuple(
-        Line.of(method, ks, [[one[method][place] for one in gave] for place in range(len(ks))]) for method in METHODS
+        Line.of(method, ks, [[part[method][place] for part in gave] for place in range(len(ks))]) for method in METHODS
     )
     panel = Panel("J48", "k", "test accuracy in %", lines, log_x=True)
     notes = ("Mean over ten folds and over divisions of the rows into folds ± its standard error over divisions.",)

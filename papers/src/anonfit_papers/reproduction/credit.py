@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import polars as pl
+
 from anonfit_papers.datasets import CRX, GERMAN
 from anonfit_papers.datasets_divided import Divided, divided_crx, divided_german
 from anonfit_papers.datasets_tables import fingerprint
@@ -23,12 +25,12 @@ GERMAN_KS = (20, 40, 60, 80, 100, 140, 180, 200, 300, 400, 500)
 
 def errors(table: Divided, ks: Sequence[int]) -> Measured:
     """BE; and by number of masked columns UE and the AE of each k."""
-    found: Measured = {"original": error_of(table, table.frame, J48)}
+    by_columns: Measured = {"original": error_of(table, table.frame, J48)}
     for top in TOPS:
         names = table.ranked[:top]
-        found[f"without {top}"] = error_of(table, table.frame.drop(names), J48)
-        found[f"masked {top}"] = [mask(table, [(names, k)], suppress=True).error(J48) for k in ks]
-    return found
+        by_columns[f"without {top}"] = error_of(table, table.frame.drop(names), J48)
+        by_columns[f"masked {top}"] = [mask(table, [(names, k)], suppress=True).error(J48) for k in ks]
+    return by_columns
 
 
 def _crx(folder: Path) -> Measured:
@@ -57,9 +59,9 @@ def _rows(gave: Sequence[Measured], ks: Sequence[int]) -> list[dict[str, object]
         for place, k in enumerate(ks):
             row: dict[str, object] = {"columns": top, "k": k}
             for name, values in (
-                ("BE", [one["original"] for one in gave]),
-                ("AE", [one[f"masked {top}"][place] for one in gave]),
-                ("UE", [one[f"without {top}"] for one in gave]),
+                ("BE", [part["original"] for part in gave]),
+                ("AE", [part[f"masked {top}"][place] for part in gave]),
+                ("UE", [part[f"without {top}"] for part in gave]),
             ):
                 mean, error = mean_and_error(values)
                 row |= {name: round(mean, 2)} | ({f"{name} error": round(error, 2)} if len(gave) > 1 else {})
@@ -68,11 +70,11 @@ def _rows(gave: Sequence[Measured], ks: Sequence[int]) -> list[dict[str, object]
 
 
 def _figure(gave: Sequence[Measured], ks: Sequence[int], title: str) -> Figure:
-    lines = [Line("BE", ks, [mean_and_error([one["original"] for one in gave])[0]] * len(ks), style="original")]
+    lines = [Line("BE", ks, [mean_and_error([part["original"] for part in gave])[0]] * len(ks), style="original")]
     for top, style in zip(TOPS, ("TDS", "InfoGain", "Median"), strict=True):
-        trials = [[one[f"masked {top}"][place] for one in gave] for place in range(len(ks))]
+        trials = [[part[f"masked {top}"][place] for part in gave] for place in range(len(ks))]
         lines.append(Line.of(f"Top{top}", ks, trials, style=style))
-        upper = mean_and_error([one[f"without {top}"] for one in gave])[0]
+        upper = mean_and_error([part[f"without {top}"] for part in gave])[0]
         lines.append(Line(f"Top{top} removed (UE)", ks, [upper] * len(ks), style=style, dashed=True))
     return Figure(title, (Panel("", "k", "error in %", tuple(lines), log_x=True),))
 
@@ -80,21 +82,19 @@ def _figure(gave: Sequence[Measured], ks: Sequence[int], title: str) -> Figure:
 def _gaps(gave: Sequence[Measured], ks: Sequence[int], most: int) -> dict[int, float]:
     """AE − BE of Top7, the mean over divisions, by k."""
     return {
-        k: mean_and_error([one[f"masked {TOP}"][place] - one["original"] for one in gave])[0]
+        k: mean_and_error([part[f"masked {TOP}"][place] - part["original"] for part in gave])[0]
         for place, k in enumerate(ks)
         if k <= most
     }
 
 
-def _level(name: str, values: Sequence[float], said: float, band: tuple[float, float]) -> Check:
-    found = mean_and_error(values)[0]
-    fine = band[0] <= found <= band[1]
-    return Check(f"{name} is {said:g}", abs(found - said) <= 0.1, fine, f"{found:.2f} (paper {said:g})")
+def _level(name: str, values: Sequence[float], claimed: float, band: tuple[float, float]) -> Check:
+    mean = mean_and_error(values)[0]
+    fine = band[0] <= mean <= band[1]
+    return Check(f"{name} is {claimed:g}", abs(mean - claimed) <= 0.1, fine, f"{mean:.2f} (paper {claimed:g})")
 
 
 def _crx_judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     gaps = _gaps(gave, CRX_KS, 300)
     later = [gave[0][f"masked {TOP}"][place] for place, k in enumerate(CRX_KS) if k > 300]
     rise = max(later) - (gave[0]["original"] + max(gaps.values()))
@@ -124,16 +124,14 @@ CREDIT_SCREENING = Experiment(
 
 
 def _german_judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     gaps = _gaps(gave, GERMAN_KS, 100)
     mean = sum(gaps.values()) / len(gaps)
     checks = (
-        _level("BE", [one["original"] for one in gave], 28.8, (26, 31)),
+        _level("BE", [part["original"] for part in gave], 28.8, (26, 31)),
         gap_check(f"Top{TOP}: AE − BE below 4 points for 20 ≤ k ≤ 100", gaps, 4.0, 4.0),
         Check("and on average at most 4", mean <= 4.0, mean <= 4.0, f"{mean:.2f} points"),
     )
-    upper = mean_and_error([one[f"without {TOP}"] for one in gave])[0]
+    upper = mean_and_error([part[f"without {TOP}"] for part in gave])[0]
     notes = (
         f"Mean over {len(gave)} random divisions into 666 and 334 records ± its standard error. The paper's UE of 36 % "
         "is the share of bad risks in its own test records (120 of 334), whose division is not in the archive; "

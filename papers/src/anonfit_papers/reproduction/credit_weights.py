@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from anonfit.workload.objectives import RANGES, guessed
 from anonfit_papers.datasets import CRX
@@ -20,9 +21,6 @@ from anonfit_papers.datasets_tables import fingerprint
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.weighing import crossed_accuracy, released, weights_of
-
-if TYPE_CHECKING:
-    import polars as pl
 
 WIDE = 5
 """A target that is a number is put into so many ranges of equal width."""
@@ -51,8 +49,8 @@ class Case:
 def cases(settings: Settings) -> list[Case]:
     """The settings of the paper, and of case I every other three columns: which of them it shows is lost."""
     triples = list(combinations(CREDIT_NUMBERS, 3))
-    chosen = [("A3", "A8", "A11"), *(one for one in triples if one != ("A3", "A8", "A11"))]
-    first = [Case("I", CREDIT_CLASS, one, "equal") for one in settings.choose(chosen[:2], chosen)]
+    chosen = [("A3", "A8", "A11"), *(triple for triple in triples if triple != ("A3", "A8", "A11"))]
+    first = [Case("I", CREDIT_CLASS, triple, "equal") for triple in settings.choose(chosen[:2], chosen)]
     second = [Case("II", target, ("A3", "A11", "A14"), "ranked") for target in ("A8", "A2")]
     third = [Case("III", CREDIT_CLASS, CREDIT_NUMBERS, "ranked")]
     third.append(Case("III", "A3", tuple(name for name in CREDIT_NUMBERS if name != "A3"), "ranked"))
@@ -61,24 +59,22 @@ def cases(settings: Settings) -> list[Case]:
 
 def _scale(settings: Settings) -> tuple[int, tuple[int, ...]]:
     """How often the rows are divided into folds, and which k."""
-    return settings.choose((1, (5, 25)), (5, (2, 5, 10, 25, 50, 100)))  # type: ignore[no-any-return]
+    return settings.choose((1, (5, 25)), (5, (2, 5, 10, 25, 50, 100)))
 
 
 def ranked(frame: pl.DataFrame, target: pl.Series, names: Sequence[str]) -> list[str]:
     """Columns by how well each alone predicts a target, put into ranges of equally many rows before; best first."""
     classes = target.rank("dense").to_numpy().astype(np.int64) - 1
-    ones = np.ones(len(frame), np.int64)
-    found = {}
+    rows = np.ones(len(frame), np.int64)
+    accuracy = {}
     for name in names:
         places = (frame[name].rank("average").to_numpy() - 0.5) * RANGES / len(frame)
-        found[name] = guessed(places.astype(np.int64), classes, int(classes.max()) + 1, ones)
-    return sorted(names, key=lambda name: -found[name])
+        accuracy[name] = guessed(places.astype(np.int64), classes, int(classes.max()) + 1, rows)
+    return sorted(names, key=lambda name: -accuracy[name])
 
 
 def classes_of_target(frame: pl.DataFrame, target: str) -> pl.Series:
     """The class of each row: as it is, or the range of equal width that a number is in."""
-    import polars as pl
-
     values = frame[target]
     if not values.dtype.is_numeric():
         return values
@@ -103,20 +99,20 @@ def measure(settings: Settings, case: Case, ks: Sequence[int], divisions: int) -
     names, features = [name for name in CREDIT_NUMBERS if name != case.target], list(case.features)
     weights = {name: weights[name] for name in names}
     original = crossed_accuracy(frame.select(features), classes, divisions=divisions)
-    found: dict[str, Any] = {"weights": weights, ORIGINAL: original, SPREAD: [], WEIGHT: []}
+    accuracies: dict[str, Any] = {"weights": weights, ORIGINAL: original, SPREAD: [], WEIGHT: []}
     by_weight = {"criterion": "weighted", "weights": weights}
     ways: dict[str, dict[str, Any]] = {SPREAD: {"criterion": "median"}, WEIGHT: by_weight}
     for k in ks:
         for way, words in ways.items():
-            made = released(frame, names, k, **words)
-            forms = {NAMES: made.labels(), MIDDLES: made.middles()}
-            found[way].append(
+            release = released(frame, names, k, **words)
+            forms = {NAMES: release.labels(), MIDDLES: release.middles()}
+            accuracies[way].append(
                 {
                     form: crossed_accuracy(shown.select(features), classes, divisions=divisions)
                     for form, shown in forms.items()
                 }
             )
-    return found
+    return accuracies
 
 
 def _plan(settings: Settings) -> Iterator[Part]:
@@ -134,21 +130,24 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     _, ks = _scale(settings)
     asked = cases(settings)
     rows = [
-        _row(case, one, place, k)
-        for case, one in zip(asked, gave, strict=True)
+        _row(case, part, place, k)
+        for case, part in zip(asked, gave, strict=True)
         for place, k in enumerate(ks)
         if case.case != "I" or case.features == asked[0].features
     ]
-    found = {case.title: one for case, one in zip(asked, gave, strict=True)}
-    gaps = {case.title: _gaps(found[case.title]) for case in asked}
+    parts = {case.title: part for case, part in zip(asked, gave, strict=True)}
+    gaps = {case.title: _gaps(parts[case.title]) for case in asked}
     checks = [_third(asked, gaps), _first(asked, gaps)]
-    against = [f"{title} at k = {k}" for title, one in gaps.items() for k, gap in zip(ks, one, strict=True) if gap < 0]
-    everything = sum(len(one) for one in gaps.values())
+    against = [
+        f"{title} at k = {k}"
+        for title, differences in gaps.items()
+        for k, gap in zip(ks, differences, strict=True)
+        if gap < 0
+    ]
+    everything = sum(len(differences) for differences in gaps.values())
     notes = (
         "Accuracy in percent of naive Bayes, cross-validated in ten folds over the released rows as in the paper; "
         "labels are taken as names, middles as numbers that are normally distributed in each class. Columns are "
@@ -157,13 +156,13 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
         + "; ".join(against[:40])
         + ("; …" if len(against) > 40 else "."),
     )
-    return Result(pl.DataFrame(rows), _figure(asked, found, ks), tuple(checks), notes)
+    return Result(pl.DataFrame(rows), _figure(asked, parts, ks), tuple(checks), notes)
 
 
-def _row(case: Case, one: Measured, place: int, k: int) -> dict[str, object]:
-    row: dict[str, object] = {"setting": case.title, "k": k, ORIGINAL: round(one[ORIGINAL], 2)}
+def _row(case: Case, part: Measured, place: int, k: int) -> dict[str, object]:
+    row: dict[str, object] = {"setting": case.title, "k": k, ORIGINAL: round(part[ORIGINAL], 2)}
     for form in (NAMES, MIDDLES):
-        spread, weight = (one[way][place][form] for way in (SPREAD, WEIGHT))
+        spread, weight = (part[way][place][form] for way in (SPREAD, WEIGHT))
         row |= {
             f"{SPREAD}, {form}": round(spread, 2),
             f"{WEIGHT}, {form}": round(weight, 2),
@@ -172,34 +171,34 @@ def _row(case: Case, one: Measured, place: int, k: int) -> dict[str, object]:
     return row
 
 
-def _gaps(one: Measured, form: str = NAMES) -> list[float]:
+def _gaps(part: Measured, form: str = NAMES) -> list[float]:
     """How far weight-only is above spread-only, for each k."""
-    return [weight[form] - spread[form] for weight, spread in zip(one[WEIGHT], one[SPREAD], strict=True)]
+    return [weight[form] - spread[form] for weight, spread in zip(part[WEIGHT], part[SPREAD], strict=True)]
 
 
 def _third(asked: Sequence[Case], gaps: Mapping[str, Sequence[float]]) -> Check:
     own = {case.title: gaps[case.title] for case in asked if case.case == "III"}
-    shares = {title: sum(gap >= 0 for gap in found) / len(found) for title, found in own.items()}
-    told = "; ".join(f"{title}: at {share:.0%} of k" for title, share in shares.items())
-    holds = all(gap >= 0 for found in own.values() for gap in found)
-    return Check("case III: weight-only not below spread-only", holds, min(shares.values()) >= SHARE, told)
+    shares = {title: sum(gap >= 0 for gap in differences) / len(differences) for title, differences in own.items()}
+    evidence = "; ".join(f"{title}: at {share:.0%} of k" for title, share in shares.items())
+    holds = all(gap >= 0 for differences in own.values() for gap in differences)
+    return Check("case III: weight-only not below spread-only", holds, min(shares.values()) >= SHARE, evidence)
 
 
 def _first(asked: Sequence[Case], gaps: Mapping[str, Sequence[float]]) -> Check:
     means = {case.title: sum(gaps[case.title]) / len(gaps[case.title]) for case in asked if case.case == "I"}
     shown, others = means[asked[0].title], list(means.values())[1:]
     below = sum(mean < 0 for mean in others)
-    told = f"{shown:+.2f} points for A3, A8, A11; below for {below} of {len(others)} other three columns"
-    return Check("case I: clearly above for A3, A8, A11, below elsewhere", shown > 0 and below > 0, True, told)
+    evidence = f"{shown:+.2f} points for A3, A8, A11; below for {below} of {len(others)} other three columns"
+    return Check("case I: clearly above for A3, A8, A11, below elsewhere", shown > 0 and below > 0, True, evidence)
 
 
-def _figure(asked: Sequence[Case], found: Mapping[str, Measured], ks: Sequence[int]) -> Figure:
+def _figure(asked: Sequence[Case], parts: Mapping[str, Measured], ks: Sequence[int]) -> Figure:
     shown = [case for case in asked if case.case != "I" or case.features == asked[0].features]
     panels = []
     for case in shown:
-        one = found[case.title]
-        lines = [Line(way, ks, [cell[NAMES] for cell in one[way]]) for way in (SPREAD, WEIGHT)]
-        lines.append(Line(ORIGINAL, ks, [one[ORIGINAL]] * len(ks), dashed=True))
+        part = parts[case.title]
+        lines = [Line(way, ks, [cell[NAMES] for cell in part[way]]) for way in (SPREAD, WEIGHT)]
+        lines.append(Line(ORIGINAL, ks, [part[ORIGINAL]] * len(ks), dashed=True))
         panels.append(Panel(case.title, "k", "accuracy in %", tuple(lines), log_x=True))
     return Figure("Naive Bayes from released credit applications", tuple(panels))
 

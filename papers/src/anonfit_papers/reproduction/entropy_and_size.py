@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import polars as pl
 
 from anonfit_papers.datasets_tables import census_sources
-from anonfit_papers.reproduction.census_parts import gave_of, learned_parts, rows_told, scale, table
+from anonfit_papers.reproduction.census_parts import gave_of, learned_parts, rows_in_words, scale, table
 from anonfit_papers.reproduction.comparing import correlation, rank_correlation
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Result, Settings
@@ -19,14 +20,12 @@ LEARNER = "j48"
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     _, _, ks = scale(settings)
     rows = []
     for method in METHODS:
         for k in ks:
-            found = gave_of(settings, gave, method, k)
-            mean = {name: float(np.mean([one[name] for one in found])) for name in (LEARNER, "entropy", "size")}
+            parts = gave_of(settings, gave, method, k)
+            mean = {name: float(np.mean([part[name] for part in parts])) for name in (LEARNER, "entropy", "size")}
             rows.append(
                 {
                     "method": method,
@@ -63,7 +62,7 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
         f"What tells of accuracy: {table(settings.data).name}, each point one method and k",
         (panel("conditional entropy", log_x=False), panel("average class size", log_x=True)),
     )
-    notes = ("Figures of the training folds; accuracy of the test folds; means over folds.", rows_told(settings))
+    notes = ("Figures of the training folds; accuracy of the test folds; means over folds.", rows_in_words(settings))
     return Result(shown, figure, checks, notes)
 
 

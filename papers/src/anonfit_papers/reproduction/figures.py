@@ -42,8 +42,8 @@ class Line:
     @classmethod
     def of(cls, name: str, x: Sequence[float], trials: Sequence[Sequence[float]], *, style: str | None = None) -> Line:
         """The means of some trials at each x, with their standard errors; the original is dashed."""
-        found = [mean_and_error(numbers) for numbers in trials]
-        return cls(name, x, [mean for mean, _ in found], [error for _, error in found], style, name == "original")
+        means = [mean_and_error(numbers) for numbers in trials]
+        return cls(name, x, [mean for mean, _ in means], [error for _, error in means], style, name == "original")
 
 
 @dataclass(frozen=True, slots=True)

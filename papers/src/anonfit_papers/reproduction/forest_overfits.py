@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+import polars as pl
+
 from anonfit_papers.datasets_tables import census_sources
 from anonfit_papers.rankings import information_gains
 from anonfit_papers.reproduction.census_parts import (
@@ -14,7 +16,7 @@ from anonfit_papers.reproduction.census_parts import (
     gave_of,
     key,
     learned_parts,
-    rows_told,
+    rows_in_words,
     scale,
     table,
 )
@@ -56,9 +58,7 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
-    chosen = [one["accuracy"] for one in gave[len(cells(settings)) :]]  # (fold, columns - 1)
+    chosen = [part["accuracy"] for part in gave[len(cells(settings)) :]]  # (fold, columns - 1)
     figure = Figure(
         f"Random forest of 40 trees, {table(settings.data).name}", (_by_k(settings, gave), _by_columns(chosen))
     )
@@ -66,23 +66,24 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
         pl.DataFrame([*_rows(settings, gave, len(chosen[0])), *_rows_of_columns(chosen)]),
         figure,
         (_overfits(settings, gave), _release_is_better(settings, gave), _choosing_does_not_help(chosen)),
-        ("Accuracy in percent, mean over folds.", rows_told(settings)),
+        ("Accuracy in percent, mean over folds.", rows_in_words(settings)),
     )
 
 
 def _overfits(settings: Settings, gave: Sequence[Measured]) -> Check:
     original = gave_of(settings, gave, ORIGINAL, 0)
-    trained, tested = (mean_and_error([one[name] for one in original])[0] for name in (TRAINING, FOREST))
+    trained, tested = (mean_and_error([part[name] for part in original])[0] for name in (TRAINING, FOREST))
     fine = trained - tested >= OVERFIT
-    told = f"{trained:.1f} % of training rows, {tested:.1f} % of test rows"
-    return Check("the forest overfits the original", fine, fine, told)
+    evidence = f"{trained:.1f} % of training rows, {tested:.1f} % of test rows"
+    return Check("the forest overfits the original", fine, fine, evidence)
 
 
 def _release_is_better(settings: Settings, gave: Sequence[Measured]) -> Check:
     count, _, ks = scale(settings)
-    original = [one[FOREST] for one in gave_of(settings, gave, ORIGINAL, 0)]
+    original = [part[FOREST] for part in gave_of(settings, gave, ORIGINAL, 0)]
     gaps = {
-        k: difference([one[FOREST] for one in gave_of(settings, gave, INFOGAIN, k)], original, folds=count) for k in ks
+        k: difference([part[FOREST] for part in gave_of(settings, gave, INFOGAIN, k)], original, folds=count)
+        for k in ks
     }
     best = max(gaps, key=lambda k: gaps[k].mean)
     won = any(gap.is_above(LEVEL) for gap in gaps.values())
@@ -97,17 +98,19 @@ def _choosing_does_not_help(chosen: Sequence[Sequence[float]]) -> Check:
     }
     helped = [count for count, gap in gaps.items() if gap.is_above(LEVEL)]
     top = max(gaps, key=lambda count: gaps[count].mean)
-    told = f"best with {top} of {len(chosen[0])} columns: {gaps[top]}"
-    told += f"; above all columns with {', '.join(map(str, helped))}" if helped else ""
-    return Check("choosing columns by information gain does not improve the forest", not helped, not helped, told)
+    evidence = f"best with {top} of {len(chosen[0])} columns: {gaps[top]}"
+    evidence += f"; above all columns with {', '.join(map(str, helped))}" if helped else ""
+    return Check("choosing columns by information gain does not improve the forest", not helped, not helped, evidence)
 
 
 def _rows(settings: Settings, gave: Sequence[Measured], columns: int) -> Iterator[dict[str, object]]:
     _, _, ks = scale(settings)
     for method in METHODS:
         for k in (0,) if method == ORIGINAL else ks:
-            found = gave_of(settings, gave, method, k)
-            trained, tested = (round(mean_and_error([one[name] for one in found])[0], 2) for name in (TRAINING, FOREST))
+            parts = gave_of(settings, gave, method, k)
+            trained, tested = (
+                round(mean_and_error([part[name] for part in parts])[0], 2) for name in (TRAINING, FOREST)
+            )
             yield {"rows": method, "k": k or None, "columns": columns, "training": trained, "test": tested}
 
 
@@ -122,7 +125,7 @@ def _by_k(settings: Settings, gave: Sequence[Measured]) -> Panel:
     lines = []
     for method in METHODS:
         for name, word in ((FOREST, "test"), (TRAINING, "training")):
-            means = [mean_and_error([one[name] for one in gave_of(settings, gave, method, k)])[0] for k in ks]
+            means = [mean_and_error([part[name] for part in gave_of(settings, gave, method, k)])[0] for k in ks]
             lines.append(Line(f"{method}, {word}", ks, means, style=method, dashed=word == "training"))
     return Panel("original and releases", "k", "accuracy in %", tuple(lines), log_x=True)
 

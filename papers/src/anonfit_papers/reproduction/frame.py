@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import polars as pl
 
 from anonfit_papers.datasets import Source
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from anonfit_papers.reproduction.figures import Figure
 
+Choice = TypeVar("Choice")
 Measured: TypeAlias = dict[str, Any]
 """What a part gave: texts, numbers, and lists and mappings of them."""
 
@@ -36,8 +37,8 @@ class Settings:
     folder: Path | None
     """The data folder; None if there is none."""
 
-    def choose(self, quick: Any, full: Any) -> Any:
-        """One of two settings."""
+    def choose(self, quick: Choice, full: Choice) -> Choice:
+        """What a quick run takes, or what a full one does."""
         return quick if self.quick else full
 
     @property

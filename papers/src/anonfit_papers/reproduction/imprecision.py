@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.recoding.recoding import Recoding
@@ -15,9 +16,6 @@ from anonfit_papers.agrawal import agrawal
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learning import MEDIAN, Holdout, recode
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ROWS = 1000
 KS = (2, 5, 10, 25, 50, 100, 250)
@@ -54,8 +52,8 @@ def imprecision(recoding: Recoding, rows: pl.DataFrame) -> int:
 
 def _end(shown: pl.DataFrame, name: str, opened: float) -> NDArray[np.float64]:
     """One end of each row's interval; an open one is beyond everything."""
-    found: NDArray[np.float64] = shown[name].cast(float).fill_null(opened).to_numpy()
-    return found
+    ends: NDArray[np.float64] = shown[name].cast(float).fill_null(opened).to_numpy()
+    return ends
 
 
 def trial(number: int, ks: Sequence[int]) -> Measured:
@@ -80,25 +78,23 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
-    found = {method: np.array([one[method] for one in gave], dtype=np.float64) for method in METHODS}  # (trial, k)
-    means = {method: numbers.mean(axis=0) for method, numbers in found.items()}
+    excess = {method: np.array([part[method] for part in gave], dtype=np.float64) for method in METHODS}  # (trial, k)
+    means = {method: numbers.mean(axis=0) for method, numbers in excess.items()}
     checks = []
     for first, second in ((SELECTION, RESTRICTED), (RESTRICTED, MEDIAN)):
         share = float((means[first] <= means[second]).mean())
         worst = (means[first] - means[second]).max()
-        told = f"for {share:.0%} of the k; largest excess {worst:+.1f} rows"
-        checks.append(Check(f"'{first}' at most '{second}'", share == 1, share >= 0.9, told))
+        evidence = f"for {share:.0%} of the k; largest excess {worst:+.1f} rows"
+        checks.append(Check(f"'{first}' at most '{second}'", share == 1, share >= 0.9, evidence))
     for method in METHODS:
         steps = np.diff(means[method])
-        told = f"{means[method][0]:.0f} rows at k = {KS[0]}, {means[method][-1]:.0f} at k = {KS[-1]}"
+        evidence = f"{means[method][0]:.0f} rows at k = {KS[0]}, {means[method][-1]:.0f} at k = {KS[-1]}"
         grows = bool((steps >= 0).all())
-        checks.append(Check(f"'{method}' grows with k", grows, grows, told))
+        checks.append(Check(f"'{method}' grows with k", grows, grows, evidence))
     rows = [
         {"k": k, **{method: round(float(means[method][place]), 1) for method in METHODS}} for place, k in enumerate(KS)
     ]
-    lines = tuple(Line.of(method, KS, found[method].T.tolist()) for method in METHODS)
+    lines = tuple(Line.of(method, KS, excess[method].T.tolist()) for method in METHODS)
     panel = Panel("function 2 as three selections", "k", "rows too many", lines, log_x=True)
     return Result(
         pl.DataFrame(rows),

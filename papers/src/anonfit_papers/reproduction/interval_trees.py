@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.datasets_tables import fingerprint
 from anonfit_papers.reproduction.adult_parts import SETTING, TOP, adult
@@ -53,9 +55,14 @@ def tree(folder: Path, number: int) -> Measured:
     if reading.training_only:
         table = replace(table, frame=table.frame.head(table.training))
     names = tuple(dict.fromkeys((*table.ranked[: reading.top], HOURS)))
-    found = mask(table, [(names, K)], suppress=reading.suppress, **reading.options)
-    cuts = {column.name: list(getattr(column, "cuts", ())) for column in found.recoding.columns}
-    return {"hours": cuts[HOURS], "years": cuts[YEARS], "anonymity": found.told["anonymity"][0], "parts": found.parts}
+    masked = mask(table, [(names, K)], suppress=reading.suppress, **reading.options)
+    cuts = {column.name: list(getattr(column, "cuts", ())) for column in masked.recoding.columns}
+    return {
+        "hours": cuts[HOURS],
+        "years": cuts[YEARS],
+        "anonymity": masked.refinements["anonymity"][0],
+        "parts": masked.parts,
+    }
 
 
 def _plan(settings: Settings) -> Iterator[Part]:
@@ -66,33 +73,31 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
-    both = [bool(one["hours"] and one["years"]) for one in gave]
+    both = [bool(part["hours"] and part["years"]) for part in gave]
     giving = [reading.words for reading, fine in zip(READINGS, both, strict=True) if fine]
     own = gave[0]
-    told = f"hours cut at {own['hours'] or 'no place'}, education-num at {own['years'] or 'no place'}"
-    told += f"; both trees: {'; '.join(giving)}" if giving else "; no reading gives both trees"
-    cut = [one["years"] for one in gave if one["years"]]
+    evidence = f"hours cut at {own['hours'] or 'no place'}, education-num at {own['years'] or 'no place'}"
+    evidence += f"; both trees: {'; '.join(giving)}" if giving else "; no reading gives both trees"
+    cut = [part["years"] for part in gave if part["years"]]
     years = all(13 in places for places in cut)
     checks = (
-        Check(f"Top{TOP}, k = {K}: hours and education-num both have an interval tree", both[0], any(both), told),
+        Check(f"Top{TOP}, k = {K}: hours and education-num both have an interval tree", both[0], any(both), evidence),
         Check("education-num is cut at 13 wherever it is cut", years, years, f"cut under {len(cut)} of {len(gave)}"),
     )
     rows = [
         {
             "reading": reading.words,
-            "cuts of hours": ", ".join(map(str, one["hours"])) or "–",
-            "cuts of education-num": ", ".join(map(str, one["years"])) or "–",
-            "anonymity": one["anonymity"],
-            "refined": ", ".join(name for name, count in one["parts"].items() if count > 1),
+            "cuts of hours": ", ".join(map(str, part["hours"])) or "–",
+            "cuts of education-num": ", ".join(map(str, part["years"])) or "–",
+            "anonymity": part["anonymity"],
+            "refined": ", ".join(name for name, count in part["parts"].items() if count > 1),
         }
-        for reading, one in zip(READINGS, gave, strict=True)
+        for reading, part in zip(READINGS, gave, strict=True)
     ]
     places = range(len(READINGS))
     lines = (
-        Line("hours", places, [len(one["hours"]) for one in gave], style="TDS"),
-        Line("education-num", places, [len(one["years"]) for one in gave], style="InfoGain"),
+        Line("hours", places, [len(part["hours"]) for part in gave], style="TDS"),
+        Line("education-num", places, [len(part["years"]) for part in gave], style="InfoGain"),
     )
     panel = Panel("", "reading, in the order of the table", "cuts", lines, "bars", tuple(str(n + 1) for n in places))
     return Result(pl.DataFrame(rows), Figure(f"Cuts at Top{TOP}, k = {K}", (panel,)), checks)

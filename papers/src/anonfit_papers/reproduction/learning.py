@@ -6,15 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands
 from anonfit.algorithms.mondrian import anonymize
 from anonfit.algorithms.top_down import Refining, anonymize_top_down
 from anonfit.engines.memory.engine import MemoryEngine
+from anonfit.evaluation.features import nodes_of, plain_features, recoded_features
 from anonfit.evaluation.learners import Model, learner
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values, recoded_columns
@@ -25,10 +27,16 @@ from anonfit.tables.schema import Schema
 from anonfit_papers.agrawal import taxonomies
 from anonfit_papers.purpose_tables import Task
 
-if TYPE_CHECKING:
-    import polars as pl
-
 ORIGINAL, INFOGAIN, TDS, MEDIAN, LSD = "original", "InfoGain", "TDS", "Median", "LSD"
+LEARNER_NAMES = {
+    "j48": "J48",
+    "weka-naive-bayes": "naive Bayes",
+    "weka-random-forest": "random forest",
+    "smo": "SVM",
+    "m5p": "M5P",
+    "weka-linear-regression": "linear regression",
+}
+"""How learners are called in tables and figures."""
 _CRITERIA = {INFOGAIN: "infogain", MEDIAN: "median", LSD: "lsd"}
 
 
@@ -89,8 +97,6 @@ class Holdout:
     @classmethod
     def synthetic(cls, training: pl.DataFrame, test: pl.DataFrame, targets: Sequence[str]) -> Holdout:
         """Two tables of the people of Agrawal."""
-        import polars as pl
-
         domains = _domains(pl.concat([training, test]).drop(targets, *taxonomies()))
         return cls(training, test, tuple(targets), taxonomies(), domains)
 
@@ -144,8 +150,6 @@ class Recoded:
     @cached_property
     def nodes(self) -> NDArray[np.int32]:
         """The region of each training row."""
-        from anonfit.evaluation.features import nodes_of
-
         assert self.recoding is not None
         return nodes_of(self.recoding, self.holdout.training)
 
@@ -168,13 +172,13 @@ class Recoded:
         return Tested(learner(name).make(seed).fit(*training), training, test)
 
     def _features(self, frame: pl.DataFrame) -> Mapping[str, tuple[pl.Series, ...]]:
-        from anonfit.evaluation.features import nodes_of, plain_features, recoded_features
-
         if self.recoding is None:
             return plain_features(self.holdout.schema.quasi_identifiers, frame).columns
         nodes = nodes_of(self.recoding, frame)
         if self.method == TDS:  # one column's intervals do not overlap: learners take them as names
-            return {name: tuple(found) for name, found in recoded_columns(self.recoding, nodes, Values.LABELS).items()}
+            return {
+                name: tuple(columns) for name, columns in recoded_columns(self.recoding, nodes, Values.LABELS).items()
+            }
         return recoded_features(self.recoding, nodes, "ends").columns
 
 
@@ -230,18 +234,18 @@ def folds(
 
 def _domains(frame: pl.DataFrame) -> dict[str, tuple[Any, Any]]:
     """The smallest and the largest number of each column of numbers."""
-    return {one.name: (one.min(), one.max()) for one in frame if one.dtype.is_numeric() and one.n_unique() > 1}
+    return {
+        column.name: (column.min(), column.max())
+        for column in frame
+        if column.dtype.is_numeric() and column.n_unique() > 1
+    }
 
 
 def _beside(features: Mapping[str, tuple[pl.Series, ...]], using: Sequence[str] | None) -> pl.DataFrame:
-    import polars as pl
-
     names = features if using is None else using
     return pl.DataFrame([series for name in names for series in features[name]])
 
 
 def _labels(values: pl.Series) -> pl.Series:
     """Classes as texts, numbers as they are."""
-    import polars as pl
-
     return values if values.dtype.is_numeric() else values.cast(pl.String)

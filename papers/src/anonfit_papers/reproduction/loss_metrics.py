@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import polars as pl
+
 from anonfit.evaluation.learners import learner
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.datasets_tables import fingerprint
@@ -28,7 +30,7 @@ COMPARED = 100
 
 def _scale(settings: Settings) -> tuple[int, int | None, tuple[int, ...]]:
     """How many folds, how many records (None: all for training), and which k."""
-    return settings.choose((2, 4000, (100,)), (10, None, (10, 25, 50, 100, 250, 500)))  # type: ignore[no-any-return]
+    return settings.choose((2, 4000, (100,)), (10, None, (10, 25, 50, 100, 250, 500)))
 
 
 def fold(folder: Path, count: int, sample: int | None, number: int, k: int) -> Measured:
@@ -38,15 +40,15 @@ def fold(folder: Path, count: int, sample: int | None, number: int, k: int) -> M
     training, test = list(folds(len(frame), count, sample=sample))[number]
     trees = {name: table.taxonomies[name] for name in COLUMNS if name in table.taxonomies}
     holdout = Holdout(frame[training], frame[test], (table.target,), trees, {})
-    found: Measured = {TDS: 100 - holdout.recoded(TDS, k).tested(J48, table.target).accuracy}
+    errors: Measured = {TDS: 100 - holdout.recoded(TDS, k).tested(J48, table.target).accuracy}
     labels = holdout.training[table.target], holdout.test[table.target]
     features = holdout.training.drop(table.target), holdout.test.drop(table.target)
     for metric in ("LM", "CM"):
         search = MetricSearch(metric, k, trees).fit(features[0], labels[0])
         model = learner(J48).make(0).fit(search.apply(features[0]), labels[0])
         wrong = model.predict(search.apply(features[1])) != labels[1]
-        found[metric] = 100 * int(wrong.sum()) / len(wrong)
-    return found
+        errors[metric] = 100 * int(wrong.sum()) / len(wrong)
+    return errors
 
 
 def _plan(settings: Settings) -> Iterator[Part]:
@@ -60,22 +62,20 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     count, _, ks = _scale(settings)
-    by_k = {k: {m: [one[m] for one in gave[p * count : (p + 1) * count]] for m in METHODS} for p, k in enumerate(ks)}
+    by_k = {k: {m: [part[m] for part in gave[p * count : (p + 1) * count]] for m in METHODS} for p, k in enumerate(ks)}
     rows, checks = [], []
-    for k, found in by_k.items():
+    for k, errors in by_k.items():
         row: dict[str, object] = {"k": k}
         for method in METHODS:
-            mean, error = mean_and_error(found[method])
+            mean, error = mean_and_error(errors[method])
             row |= {method: round(mean, 2), f"{method} error": round(error, 2)}
         rows.append(row)
-        loss, classes = (difference(found[metric], found[TDS], folds=count) for metric in ("LM", "CM"))
+        loss, classes = (difference(errors[metric], errors[TDS], folds=count) for metric in ("LM", "CM"))
         near = loss.mean >= -NEAR or k < COMPARED
         checks.append(Check(f"k = {k}: better than by the loss metric", loss.mean > 0, near, f"lower by {loss}"))
-        told = f"lower by {classes}"
-        checks.append(Check(f"k = {k}: no worse than by the classification metric", classes.mean >= 0, True, told))
+        evidence = f"lower by {classes}"
+        checks.append(Check(f"k = {k}: no worse than by the classification metric", classes.mean >= 0, True, evidence))
     names = {TDS: "top-down refinement", "CM": "classification metric", "LM": "loss metric"}
     styles = {TDS: TDS, "CM": "InfoGain", "LM": "Median"}
     lines = tuple(Line.of(names[m], ks, [by_k[k][m] for k in ks], style=styles[m]) for m in METHODS)

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.engines.memory.engine import MemoryEngine
@@ -23,9 +24,6 @@ from anonfit.runtime.progress import unstoppable
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.spec.model import Spec
 from anonfit_papers.datasets_divided import Divided
-
-if TYPE_CHECKING:
-    import polars as pl
 
 J48 = "j48"
 
@@ -39,21 +37,21 @@ class Masked:
 
     table: Divided
     recoding: Recoding = field(repr=False)
-    told: Mapping[str, Any] = field(repr=False)
+    refinements: Mapping[str, Any] = field(repr=False)
     """The refinements, as `Anonymized` has them."""
     columns: Mapping[str, pl.Series] = field(repr=False)
 
     @cached_property
     def frame(self) -> pl.DataFrame:
         """All columns, those that are masked as names of their parts."""
-        import polars as pl
-
-        return self.table.frame.with_columns(found.cast(pl.String).alias(name) for name, found in self.columns.items())
+        return self.table.frame.with_columns(
+            column.cast(pl.String).alias(name) for name, column in self.columns.items()
+        )
 
     @property
     def parts(self) -> dict[str, int]:
         """How many parts each masked column has."""
-        return {name: found.n_unique() for name, found in self.columns.items()}
+        return {name: column.n_unique() for name, column in self.columns.items()}
 
     def error(self, name: str, seed: int = 0) -> float:
         """The error of a learner on the masked test records, in percent (AE)."""
@@ -114,7 +112,7 @@ def mask(
     spec = spec_of_masking(table, requirements, suppress=suppress, **words)
     refining = refining_of(spec)
     assert refining is not None
-    found = anonymize_top_down(
+    result = anonymize_top_down(
         MemoryEngine(table.frame),
         schema_of(spec, table.frame.columns),
         demands=demands_of(spec),
@@ -125,10 +123,10 @@ def mask(
         stopping=unstoppable if steps is None else partial(_after, steps),
     )
     nodes = np.empty(len(table.frame), np.int32)
-    nodes[found.numbers] = found.nodes
-    columns = recoded_columns(found.recoding, nodes, Values.LABELS)
-    assert found.refinements is not None
-    return Masked(table, found.recoding, found.refinements, {name: one[0] for name, one in columns.items()})
+    nodes[result.numbers] = result.nodes
+    columns = recoded_columns(result.recoding, nodes, Values.LABELS)
+    assert result.refinements is not None
+    return Masked(table, result.recoding, result.refinements, {name: parts[0] for name, parts in columns.items()})
 
 
 @contextmanager

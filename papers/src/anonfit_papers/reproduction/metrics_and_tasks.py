@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from anonfit.evaluation.learners import learner
 from anonfit.evaluation.models import LearnedRecoding, imprecision
@@ -26,9 +27,6 @@ from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part,
 from anonfit_papers.reproduction.one_weight import MONDRIAN_COLUMNS
 from anonfit_papers.reproduction.weighing import Released, released
 
-if TYPE_CHECKING:
-    import polars as pl
-
 ADULT_NAME, CREDIT_NAME = "Adult", "CRX"
 QUERIES = 40
 FIGURES = ("WDM", "GDM", "GCP", "NCP by weight")
@@ -37,7 +35,7 @@ TASKS = ("accuracy", "query error")
 
 def _scale(settings: Settings) -> tuple[int, int, tuple[int, ...]]:
     """How many rows of Adult, how many seeds of what is drawn, and which k."""
-    return settings.choose((1500, 1, (10,)), (30_162, 6, (5, 10, 25, 50, 100)))  # type: ignore[no-any-return]
+    return settings.choose((1500, 1, (10,)), (30_162, 6, (5, 10, 25, 50, 100)))
 
 
 def enforcements(seeds: int) -> dict[str, dict[str, Any]]:
@@ -53,18 +51,18 @@ def enforcements(seeds: int) -> dict[str, dict[str, Any]]:
         **{f"blend {alpha}": {"weight_rule": "blend", "alpha": alpha} for alpha in (0.25, 0.5, 0.75)},
         **{f"probabilistic {seed}": {"weight_rule": "probabilistic", "seed": seed} for seed in range(seeds)},
     }
-    found: dict[str, dict[str, Any]] = {}
+    ways: dict[str, dict[str, Any]] = {}
     for base, criterion in (("width", "weighted"), ("gain", "infogain")):
-        found[f"non-adaptive, {base}"] = {"criterion": "median" if base == "width" else "infogain"}
-        found |= {f"{name}, {base}": {"criterion": criterion, **words} for name, words in rules.items()}
-    return found
+        ways[f"non-adaptive, {base}"] = {"criterion": "median" if base == "width" else "infogain"}
+        ways |= {f"{name}, {base}": {"criterion": criterion, **words} for name, words in rules.items()}
+    return ways
 
 
 def table_of(settings: Settings, name: str) -> tuple[pl.DataFrame, list[str], str, dict[str, Any]]:
     """The rows of a table, its quasi-identifiers, its class, and words on its columns."""
     if name == CREDIT_NAME:
         return complete_credit(settings.data), list(CREDIT_NUMBERS), CREDIT_CLASS, {}
-    trees = {one: ADULT_TAXONOMIES[one] for one in MONDRIAN_COLUMNS if one in ADULT_TAXONOMIES}
+    trees = {column: ADULT_TAXONOMIES[column] for column in MONDRIAN_COLUMNS if column in ADULT_TAXONOMIES}
     words = {"taxonomies": trees, "splits": dict.fromkeys(trees, "multiway")}
     return complete_adult(settings.data)[: _scale(settings)[0]], list(MONDRIAN_COLUMNS), "class", words
 
@@ -76,16 +74,16 @@ def queries(frame: pl.DataFrame, weights: Mapping[str, float], count: int, seed:
     rng = np.random.default_rng(seed)
     names = [name for name, weight in weights.items() if weight > 0]
     shares = np.array([weights[name] for name in names])
-    found = []
+    selections = []
     for _ in range(count):
         name = names[int(rng.choice(len(names), p=shares / shares.sum()))]
-        one, other = (frame[name][int(row)] for row in rng.integers(0, len(frame), 2))
+        value, other = (frame[name][int(row)] for row in rng.integers(0, len(frame), 2))
         if frame[name].dtype.is_numeric():
-            low, high = sorted((one, other))
-            found.append(SelectionSpec(where=f'"{name}" BETWEEN {low} AND {high}'))
+            low, high = sorted((value, other))
+            selections.append(SelectionSpec(where=f'"{name}" BETWEEN {low} AND {high}'))
         else:
-            found.append(SelectionSpec(where=f"\"{name}\" = '{one}'"))
-    return found
+            selections.append(SelectionSpec(where=f"\"{name}\" = '{value}'"))
+    return selections
 
 
 def measure(settings: Settings, name: str, k: int, seeds: int) -> Measured:
@@ -96,44 +94,44 @@ def measure(settings: Settings, name: str, k: int, seeds: int) -> Measured:
     known, others = frame[order[:cut]], frame[order[cut:]]
     weights = dict(released(known, columns, k, targets=[target], weights_from="accuracy", **words).weights)
     asked = queries(known, weights, settings.choose(8, QUERIES))
-    found = {}
+    releases = {}
     for way, rule in enforcements(seeds).items():
-        made = released(known, columns, k, **words, **_words(rule, weights, target))
-        found[way] = _figures(made, weights) | {
-            "accuracy": _accuracy(made, known[target], others, target),
-            "query error": _query_error(made, asked),
+        release = released(known, columns, k, **words, **_words(rule, weights, target))
+        releases[way] = _figures(release, weights) | {
+            "accuracy": _accuracy(release, known[target], others, target),
+            "query error": _query_error(release, asked),
         }
-    return {"weights": weights, "releases": found}
+    return {"weights": weights, "releases": releases}
 
 
 def _words(rule: Mapping[str, Any], weights: Mapping[str, float], target: str) -> dict[str, Any]:
     """The words of a release; only those over the gain of splits know the class."""
-    found = dict(rule)
+    words = dict(rule)
     if "weight_rule" in rule:
-        found["weights"] = dict(weights)
+        words["weights"] = dict(weights)
     if rule["criterion"] == "infogain":
-        found["targets"] = [target]
-    return found
+        words["targets"] = [target]
+    return words
 
 
-def _figures(made: Released, weights: Mapping[str, float]) -> dict[str, float]:
-    losses, wdm = made.losses(), made.wdm(weights)
+def _figures(release: Released, weights: Mapping[str, float]) -> dict[str, float]:
+    losses, wdm = release.losses(), release.wdm(weights)
     by_weight = sum(wdm.weights[column.name] * column.ncp for column in losses.columns)
-    return {"WDM": wdm.total, "GDM": made.discernibility(), "GCP": losses.gcp, "NCP by weight": by_weight}
+    return {"WDM": wdm.total, "GDM": release.discernibility(), "GCP": losses.gcp, "NCP by weight": by_weight}
 
 
-def _accuracy(made: Released, classes: pl.Series, others: pl.DataFrame, target: str) -> float:
+def _accuracy(release: Released, classes: pl.Series, others: pl.DataFrame, target: str) -> float:
     """How well naive Bayes, taught with the labels of a release, predicts the classes of other rows, in percent."""
-    model = learner("naive-bayes").make(0).fit(made.labels(), classes)
-    predicted = model.predict(made.labels(others))
+    model = learner("naive-bayes").make(0).fit(release.labels(), classes)
+    predicted = model.predict(release.labels(others))
     return 100 * float((predicted == others[target]).mean())  # type: ignore[arg-type]
 
 
-def _query_error(made: Released, asked: Sequence[SelectionSpec]) -> float:
+def _query_error(release: Released, asked: Sequence[SelectionSpec]) -> float:
     """The rows that selections get though they were not meant, as a share of all rows, on average in percent."""
-    rows = made.frame
-    learned = LearnedRecoding(made.recoding, made.schema, rows, persons_of(len(rows), None, None), made.k)
-    return 100 * imprecision(learned, asked, made.nodes) / (len(asked) * len(rows))
+    rows = release.frame
+    learned = LearnedRecoding(release.recoding, release.schema, rows, persons_of(len(rows), None, None), release.k)
+    return 100 * imprecision(learned, asked, release.nodes) / (len(asked) * len(rows))
 
 
 def _tables(folder: Path) -> dict[str, tuple[Source, ...]]:
@@ -152,17 +150,15 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     _, _, ks = _scale(settings)
     names = list(_tables(settings.data))
-    found = {name: gave[place * len(ks) : (place + 1) * len(ks)] for place, name in enumerate(names)}
+    parts = {name: gave[place * len(ks) : (place + 1) * len(ks)] for place, name in enumerate(names)}
     rows, checks = [], []
     for name in names:
-        means = {figure: {task: _mean_correlation(found[name], figure, task) for task in TASKS} for figure in FIGURES}
+        means = {figure: {task: _mean_correlation(parts[name], figure, task) for task in TASKS} for figure in FIGURES}
         rows += [
-            {"table": name, "figure": figure, **{task: round(one[task], 3) for task in TASKS}}
-            for figure, one in means.items()
+            {"table": name, "figure": figure, **{task: round(correlations[task], 3) for task in TASKS}}
+            for figure, correlations in means.items()
         ]
         for task, sign in zip(TASKS, (-1, 1), strict=True):
             weighted, general = sign * means["WDM"][task], sign * means["GDM"][task]
@@ -180,34 +176,36 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
         "and for the query error, more for the accuracy. Releases are non-adaptive, strict, naive, probabilistic and "
         "relaxed, each over the width and over the gain of splits; over the width, strict and naive are the same. "
         "Weights are found from single-column accuracy (3, 2, 1).",
-        *(f"{name}, k = {k}: {_told(one)}." for name in names for k, one in zip(ks, found[name], strict=True)),
+        *(f"{name}, k = {k}: {_in_words(part)}." for name in names for k, part in zip(ks, parts[name], strict=True)),
     )
-    return Result(pl.DataFrame(rows), _figure(found, ks), tuple(checks), notes)
+    return Result(pl.DataFrame(rows), _figure(parts, ks), tuple(checks), notes)
 
 
 def _mean_correlation(gave: Sequence[Measured], figure: str, task: str) -> float:
-    releases = [list(one["releases"].values()) for one in gave]
-    found = [rank_correlation([one[figure] for one in own], [one[task] for one in own]) for own in releases]
-    return sum(found) / len(found)
+    releases = [list(part["releases"].values()) for part in gave]
+    correlations = [
+        rank_correlation([release[figure] for release in own], [release[task] for release in own]) for own in releases
+    ]
+    return sum(correlations) / len(correlations)
 
 
-def _told(one: Measured) -> str:
+def _in_words(part: Measured) -> str:
     """What a few ways gave."""
-    shown = [name for name in one["releases"] if name.split(",")[0] in ("non-adaptive", "strict", "naive")]
+    shown = [name for name in part["releases"] if name.split(",")[0] in ("non-adaptive", "strict", "naive")]
     return "; ".join(
-        f"{name}: accuracy {one['releases'][name]['accuracy']:.2f}, query error "
-        f"{one['releases'][name]['query error']:.2f} %"
+        f"{name}: accuracy {part['releases'][name]['accuracy']:.2f}, query error "
+        f"{part['releases'][name]['query error']:.2f} %"
         for name in shown
     )
 
 
-def _figure(found: Mapping[str, Sequence[Measured]], ks: Sequence[int]) -> Figure:
+def _figure(parts: Mapping[str, Sequence[Measured]], ks: Sequence[int]) -> Figure:
     panels = []
-    for name, gave in found.items():
+    for name, gave in parts.items():
         for figure in ("WDM", "NCP by weight"):
             lines = []
-            for k, one in zip(ks, gave, strict=True):
-                own = list(one["releases"].values())
+            for k, part in zip(ks, gave, strict=True):
+                own = list(part["releases"].values())
                 largest = max(release[figure] for release in own) or 1.0
                 points = [release[figure] / largest for release in own]
                 lines.append(Line(f"k = {k}", points, [release["accuracy"] for release in own]))

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import polars as pl
+
 from anonfit.errors import Infeasible
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
@@ -53,8 +55,6 @@ _EXPECTED: Mapping[str, tuple[dict[str, Any], Mapping[int, Measured]]] = {
 
 def grown(k: int, words: Mapping[str, Any]) -> Measured:
     """The tree of the customers: its tests, bins and spans; no tests where there is no tree."""
-    import polars as pl
-
     from anonfit.estimators.k_anonymous_tree import KAnonymousTreeClassifier
 
     try:
@@ -78,18 +78,16 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     cases = _cases(settings)
     rows, checks = [], []
-    for (name, k), found in zip(cases, gave, strict=True):
-        same = found == _EXPECTED[name][1][k]
-        told = "no tree" if found["tests"] is None else f"bins {found['bins']}, spans {found['spans']}"
-        checks.append(Check(f"{name}, k = {k}", same, same, told))
-        rows.append({"private": name, "k": k, "tests": _tests(found), "spans": str(found.get("spans", ""))})
-    leaves = {case: len(found.get("bins", ())) for case, found in zip(cases, gave, strict=True)}
+    for (name, k), tree in zip(cases, gave, strict=True):
+        same = tree == _EXPECTED[name][1][k]
+        evidence = "no tree" if tree["tests"] is None else f"bins {tree['bins']}, spans {tree['spans']}"
+        checks.append(Check(f"{name}, k = {k}", same, same, evidence))
+        rows.append({"private": name, "k": k, "tests": _tests(tree), "spans": str(tree.get("spans", ""))})
+    leaves = {case: len(tree.get("bins", ())) for case, tree in zip(cases, gave, strict=True)}
     lines = tuple(
-        Line(name, [k for one, k in cases if one == name], [leaves[case] for case in cases if case[0] == name])
+        Line(name, [k for private, k in cases if private == name], [leaves[case] for case in cases if case[0] == name])
         for name in dict.fromkeys(name for name, _ in cases)
     )
     panel = Panel("leaves of the tree", "k", "leaves", lines, kind="points")
@@ -97,8 +95,8 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
     return Result(pl.DataFrame(rows), Figure("Six customers", (panel,)), tuple(checks), notes)
 
 
-def _tests(found: Measured) -> str:
-    return "no tree" if found["tests"] is None else ", ".join(found["tests"]) or "none"
+def _tests(tree: Measured) -> str:
+    return "no tree" if tree["tests"] is None else ", ".join(tree["tests"]) or "none"
 
 
 MORTGAGE_CUSTOMERS = Experiment(

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.datasets_adult import ADULT_TAXONOMIES, complete_adult
@@ -13,9 +14,6 @@ from anonfit_papers.datasets_tables import fingerprint
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.weighing import Released, released
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MONDRIAN_COLUMNS = (
     *("age", "sex", "race", "marital-status", "education", "native-country", "workclass", "occupation"),
@@ -29,7 +27,7 @@ BEST = {"age", "sex"}
 
 def _scale(settings: Settings) -> tuple[int, tuple[int, ...]]:
     """How many rows, and which k."""
-    return settings.choose((2000, (5, 25)), (TRAINING, (5, 10, 25, 50, 100)))  # type: ignore[no-any-return]
+    return settings.choose((2000, (5, 25)), (TRAINING, (5, 10, 25, 50, 100)))
 
 
 def adult_release(frame: pl.DataFrame, k: int, weighted: str | None) -> Released:
@@ -49,18 +47,18 @@ def adult_release(frame: pl.DataFrame, k: int, weighted: str | None) -> Released
 
 def one_at_a_time(settings: Settings, rows: int, k: int) -> Measured:
     """NCP and WDM of every column, where nothing is weighted and where it alone is."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    figures: dict[str, dict[str, dict[str, float]]] = {}
     frame = complete_adult(settings.data)[:rows]
     blind = adult_release(frame, k, None)
     for name in MONDRIAN_COLUMNS:
         own = adult_release(frame, k, name)
-        found[name] = {word: _of_column(one, name) for word, one in ((SPREAD, blind), (WEIGHT, own))}
-    return dict(found)
+        figures[name] = {word: _of_column(release, name) for word, release in ((SPREAD, blind), (WEIGHT, own))}
+    return dict(figures)
 
 
-def _of_column(one: Released, name: str) -> dict[str, float]:
-    ncp = next(column.ncp for column in one.losses().columns if column.name == name)
-    return {"ncp": ncp, "wdm": float(one.wdm().columns[name])}
+def _of_column(release: Released, name: str) -> dict[str, float]:
+    ncp = next(column.ncp for column in release.losses().columns if column.name == name)
+    return {"ncp": ncp, "wdm": float(release.wdm().columns[name])}
 
 
 def _plan(settings: Settings) -> Iterator[Part]:
@@ -72,28 +70,26 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     _, ks = _scale(settings)
     rows = [
         {
             "column": name,
             "k": k,
-            "NCP, spread-only": round(one[name][SPREAD]["ncp"], 4),
-            "NCP, weight-only": round(one[name][WEIGHT]["ncp"], 4),
-            "WDM, spread-only": round(one[name][SPREAD]["wdm"] / 1e6, 3),
-            "WDM, weight-only": round(one[name][WEIGHT]["wdm"] / 1e6, 3),
-            "they disagree": _disagree(one[name]),
+            "NCP, spread-only": round(part[name][SPREAD]["ncp"], 4),
+            "NCP, weight-only": round(part[name][WEIGHT]["ncp"], 4),
+            "WDM, spread-only": round(part[name][SPREAD]["wdm"] / 1e6, 3),
+            "WDM, weight-only": round(part[name][WEIGHT]["wdm"] / 1e6, 3),
+            "they disagree": _disagree(part[name]),
         }
         for name in MONDRIAN_COLUMNS
-        for k, one in zip(ks, gave, strict=True)
+        for k, part in zip(ks, gave, strict=True)
     ]
     table = pl.DataFrame(rows)
     worse = [f"{row['column']}, k = {row['k']}" for row in rows if row["NCP, weight-only"] > row["NCP, spread-only"]]
     differ = [f"{row['column']}, k = {row['k']}" for row in rows if row["they disagree"]]
-    means = {name: sum(one[name][WEIGHT]["wdm"] for one in gave) for name in MONDRIAN_COLUMNS}
+    means = {name: sum(part[name][WEIGHT]["wdm"] for part in gave) for name in MONDRIAN_COLUMNS}
     order = sorted(means, key=lambda name: means[name])
-    gains = {name: 1 - means[name] / sum(one[name][SPREAD]["wdm"] for one in gave) for name in MONDRIAN_COLUMNS}
+    gains = {name: 1 - means[name] / sum(part[name][SPREAD]["wdm"] for part in gave) for name in MONDRIAN_COLUMNS}
     best_gains = sorted(gains, key=lambda name: -gains[name])
     checks = (
         Check(
@@ -130,8 +126,8 @@ def _figure(ks: Sequence[int], gave: Sequence[Measured]) -> Figure:
     panels = []
     for measure, title in (("ncp", "NCP"), ("wdm", "WDM")):
         lines = tuple(
-            Line(name, ks, [one[name][WEIGHT][measure] / one[name][SPREAD][measure] for one in gave])
-            if all(one[name][SPREAD][measure] for one in gave)
+            Line(name, ks, [part[name][WEIGHT][measure] / part[name][SPREAD][measure] for part in gave])
+            if all(part[name][SPREAD][measure] for part in gave)
             else Line(name, ks, [1.0] * len(ks))
             for name in MONDRIAN_COLUMNS
         )

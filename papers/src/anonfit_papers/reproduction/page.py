@@ -7,15 +7,14 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from anonfit.errors import RequestError
 from anonfit.runtime.files import write_file
 from anonfit_papers.reproduction.catalogue import EXPERIMENTS
 from anonfit_papers.reproduction.writing import FIGURE, TABLE, VERDICT, extent
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _OPENING = """# Reproduction of the papers
 
@@ -47,72 +46,76 @@ def write_page(out: Path, docs: Path, *, quick: bool) -> Path:
         The page.
     """
     folder = out / extent(quick=quick)
-    found = [
+    verdicts = [
         json.loads(path.read_text(encoding="utf-8"))
         for experiment in EXPERIMENTS
         if (path := folder / experiment.name / VERDICT).is_file()
     ]
-    if not found:
+    if not verdicts:
         raise RequestError(f"{folder} has no results to show: run the experiments first.")
     figures = docs / "figures"
     figures.mkdir(parents=True, exist_ok=True)
-    for one in found:
+    for verdict in verdicts:
         for ending in ("png", "svg"):
-            shutil.copyfile(folder / one["name"] / f"{FIGURE}.{ending}", figures / f"{one['name']}.{ending}")
-    names = " all" if len(found) == len(EXPERIMENTS) else "".join(f" {one['name']}" for one in found)
+            shutil.copyfile(folder / verdict["name"] / f"{FIGURE}.{ending}", figures / f"{verdict['name']}.{ending}")
+    names = " all" if len(verdicts) == len(EXPERIMENTS) else "".join(f" {verdict['name']}" for verdict in verdicts)
     opening = _OPENING.format(names=names, quick=", here with `--quick`: fewer trials and rows" if quick else "")
-    parts = [opening, *_summary(found)]
-    for one in found:
-        parts.extend(_section(one, folder / one["name"]))
+    parts = [opening, *_summary(verdicts)]
+    for verdict in verdicts:
+        parts.extend(_section(verdict, folder / verdict["name"]))
     page = docs / "reproduction.md"
     write_file(page, "\n".join(parts) + "\n")
     return page
 
 
-def _summary(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _summary(verdicts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     rows = []
-    for one in found:
-        held = sum(check["holds"] for check in one["checks"])
-        link = f"[{one['name']}](#{_anchor(one)})"
+    for verdict in verdicts:
+        held = sum(check["holds"] for check in verdict["checks"])
+        link = f"[{verdict['name']}](#{_anchor(verdict)})"
         rows.append(
-            [link, ", ".join(one["claims"]), one["title"], f"**{one['verdict']}**", f"{held} of {len(one['checks'])}"]
+            [
+                link,
+                ", ".join(verdict["claims"]),
+                verdict["title"],
+                f"**{verdict['verdict']}**",
+                f"{held} of {len(verdict['checks'])}",
+            ]
         )
     yield from _table(["experiment", "claim", "about", "verdict", "checks that hold"], rows)
     yield ""
 
 
-def _section(found: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    import polars as pl
-
-    yield f"## {_heading(found)}\n"
-    numbers = f"; claim {', '.join(found['claims'])}" if found["claims"] else ""
-    yield f"*{found['paper']}{numbers}.* {found['claim']}\n"
-    yield f"**Verdict: {found['verdict']}.** Accepted band: {found['band']}\n"
-    if found["setting"]:
-        yield f"Setting: {found['setting']}\n"
-    yield f"![{found['title']}](figures/{found['name']}.png)\n"
-    missed = [check for check in found["checks"] if not check["holds"]]
+def _section(verdict: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    yield f"## {_heading(verdict)}\n"
+    numbers = f"; claim {', '.join(verdict['claims'])}" if verdict["claims"] else ""
+    yield f"*{verdict['paper']}{numbers}.* {verdict['claim']}\n"
+    yield f"**Verdict: {verdict['verdict']}.** Accepted band: {verdict['band']}\n"
+    if verdict["setting"]:
+        yield f"Setting: {verdict['setting']}\n"
+    yield f"![{verdict['title']}](figures/{verdict['name']}.png)\n"
+    missed = [check for check in verdict["checks"] if not check["holds"]]
     if missed:
         yield "What does not hold as the paper says:\n"
         yield from (f"- {check['claim']}: {check['found']}" for check in missed)
         yield ""
-    met = [check for check in found["checks"] if check["holds"]]
+    met = [check for check in verdict["checks"] if check["holds"]]
     if met and len(met) <= 12:
         yield "What holds:\n"
         yield from (f"- {check['claim']}: {check['found']}" for check in met)
         yield ""
     yield from _frame(pl.read_csv(folder / TABLE))
     yield ""
-    yield from (f"{note}\n" for note in found["notes"])
+    yield from (f"{note}\n" for note in verdict["notes"])
 
 
-def _heading(found: Mapping[str, Any]) -> str:
-    return f"{found['name']} {found['title']}"
+def _heading(verdict: Mapping[str, Any]) -> str:
+    return f"{verdict['name']} {verdict['title']}"
 
 
-def _anchor(found: Mapping[str, Any]) -> str:
+def _anchor(verdict: Mapping[str, Any]) -> str:
     """How pages of Markdown name the place of a heading."""
-    kept = [letter for letter in _heading(found).lower() if letter.isalnum() or letter in " -"]
+    kept = [letter for letter in _heading(verdict).lower() if letter.isalnum() or letter in " -"]
     return "".join(kept).replace(" ", "-")
 
 

@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from anonfit.criteria.refinement import entropy
 from anonfit_papers.datasets_divided import Divided
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.masking import Masked, mask
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # Education, Sex, Work_Hrs, and how many records have class Y and class N.
 _TABLE_1 = (
@@ -45,7 +44,7 @@ _DIGITS = 4
 
 
 def _tree(name: str, *below: Any) -> dict[str, Any]:
-    return {"name": name, "children": [{"name": one} if isinstance(one, str) else one for one in below]}
+    return {"name": name, "children": [{"name": child} if isinstance(child, str) else child for child in below]}
 
 
 _SEXES = _tree("ANY_Sex", "M", "F")
@@ -58,8 +57,6 @@ _GRADES = _tree("ANY_Edu", "8th", "9th", "10th")
 
 
 def _table(records: Sequence[tuple[str, str, int, int, int]], education: dict[str, Any]) -> Divided:
-    import polars as pl
-
     rows = [
         (school, sex, hours, label)
         for school, sex, hours, *numbers in records
@@ -70,25 +67,25 @@ def _table(records: Sequence[tuple[str, str, int, int, int]], education: dict[st
     return Divided("example", frame, len(frame), (), taxonomies={_EDUCATION: education, _SEX: _SEXES})
 
 
-def _candidates(found: Masked) -> dict[str, tuple[float, float, float]]:
+def _candidates(masked: Masked) -> dict[str, tuple[float, float, float]]:
     """Gain, loss and score of what could be refined in the first state."""
     return {
-        one["column"]: (one["gain"], one["loss"], one["gain"] / (one["loss"] + 1))
-        for one in found.told["not_made"]
-        if one["part"] == "*"
+        candidate["column"]: (candidate["gain"], candidate["loss"], candidate["gain"] / (candidate["loss"] + 1))
+        for candidate in masked.refinements["not_made"]
+        if candidate["part"] == "*"
     }
 
 
-def _steps(found: Masked) -> str:
+def _steps(masked: Masked) -> str:
     return ", ".join(
-        f"{one['column']} {one['refined']} {one['gain']:.4f} {one['loss']:g} {one['score']:.4f}"
-        for one in found.told["steps"]
+        f"{step['column']} {step['refined']} {step['gain']:.4f} {step['loss']:g} {step['score']:.4f}"
+        for step in masked.refinements["steps"]
     )
 
 
-def _sizes(found: Masked, columns: Sequence[str]) -> str:
+def _sizes(masked: Masked, columns: Sequence[str]) -> str:
     """The sizes of groups, in the order of their labels."""
-    return " ".join(str(count) for *_, count in found.frame.group_by(columns).len().sort(columns).rows())
+    return " ".join(str(count) for *_, count in masked.frame.group_by(columns).len().sort(columns).rows())
 
 
 def _classes(frame: pl.DataFrame, names: Sequence[str] | None = None) -> tuple[int, int]:
@@ -98,8 +95,6 @@ def _classes(frame: pl.DataFrame, names: Sequence[str] | None = None) -> tuple[i
 
 def _first() -> Iterator[tuple[str, Any, Any]]:
     """What is said of table 1: name, what the paper or its recomputation has, what is found."""
-    import polars as pl
-
     table = _table(_TABLE_1, _SCHOOLS)
     frame = table.frame
     secondary = ["9th", "10th", "11th", "12th"]
@@ -121,17 +116,17 @@ def _first() -> Iterator[tuple[str, Any, Any]]:
     yield "example 4: ANY_Edu, gain, loss, score", (0.2716, 18, 0.0143), begun[_EDUCATION]
     yield "example 6: ANY_Sex (recomputed)", (0.1664, 18, 0.0088), begun[_SEX]
     yield "example 6: [1-99)", (0.3584, 22, 0.0156), begun[_HOURS]
-    found = mask(table, _TWO)
+    masked = mask(table, _TWO)
     yield (
         "example 6: all refinements (recomputed)",
         "Work_Hrs * 0.3584 22 0.0156, Education * 0.2716 18 0.0143, Education Secondary 0.3386 9 0.0339, "
         "Education University 0.1022 0 0.1022, Education SeniorSec 0.0911 3 0.0228",
-        _steps(found),
+        _steps(masked),
     )
-    yield "figure 2: parts of Education", 5, found.parts[_EDUCATION]
-    after = [one["anonymity"] for one in found.told["steps"]]
+    yield "figure 2: parts of Education", 5, masked.parts[_EDUCATION]
+    after = [step["anonymity"] for step in masked.refinements["steps"]]
     yield "example 8: anonymity after one and two refinements", [[34, 12], [16, 12]], after[:2]
-    yield "example 3: group sizes of {Education, Sex}", "5 4 10 8 7", _sizes(found, [_EDUCATION, _SEX])
+    yield "example 3: group sizes of {Education, Sex}", "5 4 10 8 7", _sizes(masked, [_EDUCATION, _SEX])
 
 
 def _second() -> Iterator[tuple[str, Any, Any]]:
@@ -145,15 +140,15 @@ def _second() -> Iterator[tuple[str, Any, Any]]:
     yield "table 2, information gain: refinements", "Education * 0.6100 36 0.0165", _steps(by_gain)
     yield "table 2, information gain: group sizes", "24 4 12", _sizes(by_gain, [_EDUCATION])
     by_score = mask(table, _ONE)
-    told = "Sex * 0.4934 26 0.0183, Work_Hrs * 0.3958 8 0.0440"
-    yield "table 2, score: refinements", told, _steps(by_score)
-    yield "table 2, score: anonymity", [6], by_score.told["anonymity"]
+    expected = "Sex * 0.4934 26 0.0183, Work_Hrs * 0.3958 8 0.0440"
+    yield "table 2, score: refinements", expected, _steps(by_score)
+    yield "table 2, score: anonymity", [6], by_score.refinements["anonymity"]
     yield "table 2, score: group sizes", "6 8 6 20", _sizes(by_score, [_SEX, _HOURS])
 
 
 def examples() -> Measured:
     """Every number, as the paper or its recomputation has it, and as it is found."""
-    return {"examples": [[name, _plain(said), _plain(found)] for name, said, found in (*_first(), *_second())]}
+    return {"examples": [[name, _plain(expected), _plain(value)] for name, expected, value in (*_first(), *_second())]}
 
 
 def _plain(value: Any) -> Any:
@@ -161,7 +156,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, _DIGITS)
     if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
+        return [_plain(part) for part in value]
     return value
 
 
@@ -170,25 +165,23 @@ def _plan(_: Settings) -> Iterator[Part]:
 
 
 def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
-    told: Sequence[tuple[str, Any, Any]] = gave[0]["examples"]
-    checks = tuple(Check(name, said == found, said == found, _text(found)) for name, said, found in told)
-    rows = [{"example": name, "paper": _text(said), "found": _text(found)} for name, said, found in told]
-    scores = _scores(told)
+    numbers: Sequence[tuple[str, Any, Any]] = gave[0]["examples"]
+    checks = tuple(Check(name, expected == value, expected == value, _text(value)) for name, expected, value in numbers)
+    rows = [{"example": name, "paper": _text(expected), "found": _text(value)} for name, expected, value in numbers]
+    scores = _scores(numbers)
     lines = tuple(Line(name, range(len(values)), list(values.values())) for name, values in scores.items())
     panel = Panel("first refinements", "", "score", lines, "bars", tuple(next(iter(scores.values()))))
     return Result(pl.DataFrame(rows), Figure("Scores of tables 1 and 2", (panel,)), checks)
 
 
-def _scores(told: Sequence[tuple[str, Any, Any]]) -> Mapping[str, dict[str, float]]:
+def _scores(numbers: Sequence[tuple[str, Any, Any]]) -> Mapping[str, dict[str, float]]:
     """The scores of the first candidates of both tables."""
-    found: dict[str, dict[str, float]] = {"table 1": {}, "table 2": {}}
-    for name, _, value in told:
+    scores: dict[str, dict[str, float]] = {"table 1": {}, "table 2": {}}
+    for name, _, value in numbers:
         for candidate in ("ANY_Edu", "ANY_Sex", "[1-99)"):
             if candidate in name and isinstance(value, list) and not name.startswith("example 4: entropies"):
-                found["table 2" if name.startswith("table 2") else "table 1"][candidate] = value[2]
-    return found
+                scores["table 2" if name.startswith("table 2") else "table 1"][candidate] = value[2]
+    return scores
 
 
 def _text(value: Any) -> str:

@@ -8,10 +8,11 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from anonfit_papers.datasets_tables import census_sources
 from anonfit_papers.rankings import greedy_gain
-from anonfit_papers.reproduction.census_parts import METHODS, divided, key, rows_told, scale, table
+from anonfit_papers.reproduction.census_parts import METHODS, divided, key, rows_in_words, scale, table
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, TDS
@@ -52,24 +53,22 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     columns = order(settings.data)
-    found = {
+    accuracies = {
         method: np.array(
-            [one["accuracy"] for cell, one in zip(_cells(settings), gave, strict=True) if cell[1] == method]
+            [part["accuracy"] for cell, part in zip(_cells(settings), gave, strict=True) if cell[1] == method]
         )
         for method in METHODS
     }  # (fold, dropped)
-    mean = {method: numbers.mean(axis=0) for method, numbers in found.items()}
+    mean = {method: numbers.mean(axis=0) for method, numbers in accuracies.items()}
     lost = {method: float(mean[method][0] - mean[method][SOON]) for method in METHODS}
-    told = ", ".join(f"{method} {lost[method]:.2f}" for method in METHODS)
+    evidence = ", ".join(f"{method} {lost[method]:.2f}" for method in METHODS)
     checks = [
         Check(
             f"after {SOON} columns TDS has lost more than {other}",
             lost[TDS] > lost[other],
             lost[TDS] > lost[other],
-            f"points lost: {told}",
+            f"points lost: {evidence}",
         )
         for other in (INFOGAIN, MEDIAN)
     ]
@@ -82,12 +81,12 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
         for dropped in range(len(columns))
     ]
     places = range(len(columns))
-    lines = tuple(Line.of(method, places, found[method].T.tolist()) for method in METHODS)
+    lines = tuple(Line.of(method, places, accuracies[method].T.tolist()) for method in METHODS)
     panel = Panel("J48", "most telling columns left out", "test accuracy in %", lines)
     figure = Figure(f"Models that do without columns: {table(settings.data).name}, k = {K}", (panel,))
     notes = (
         f"Order of the columns by greedy information gain on the original: {', '.join(columns)}.",
-        rows_told(settings),
+        rows_in_words(settings),
     )
     return Result(pl.DataFrame(rows), figure, tuple(checks), notes)
 

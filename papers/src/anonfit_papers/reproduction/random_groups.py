@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
+import polars as pl
 
 from anonfit.evaluation.learners import learner
 from anonfit_papers.datasets_tables import census_sources
-from anonfit_papers.reproduction.census_parts import divided, key, rows_told, scale, table
+from anonfit_papers.reproduction.census_parts import divided, key, rows_in_words, scale, table
 from anonfit_papers.reproduction.comparing import mean_and_error
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
@@ -22,13 +23,11 @@ SMALL = 3.0
 
 
 def _counts(settings: Settings) -> tuple[int, ...]:
-    return settings.choose((1, 2, 5), (1, 2, 5, 10, 25, 50, 100))  # type: ignore[no-any-return]
+    return settings.choose((1, 2, 5), (1, 2, 5, 10, 25, 50, 100))
 
 
 def grouped(settings: Settings, fold: int, method: str, groups: int) -> Measured:
     """J48's accuracy where the rows of each of some random groups are recoded apart, and one model learns from all."""
-    import polars as pl
-
     holdout = divided(settings, fold)
     draw = np.random.default_rng((fold, groups))
     target = holdout.targets[0]
@@ -36,15 +35,15 @@ def grouped(settings: Settings, fold: int, method: str, groups: int) -> Measured
     parts: list[list[pl.DataFrame]] = [[], []]
     labels: list[list[pl.Series]] = [[], []]
     for group in range(groups):
-        rows = [np.flatnonzero(found == group) for found in group_of]
+        rows = [np.flatnonzero(drawn == group) for drawn in group_of]
         own = holdout.part(*rows)
         recoded = own.recoded(method, K)
         for place, features in enumerate((recoded.training, recoded.test)):
-            parts[place].append(pl.DataFrame([series for found in features.values() for series in found]))
+            parts[place].append(pl.DataFrame([series for columns in features.values() for series in columns]))
         labels[0].append(own.training[target])
         labels[1].append(own.test[target])
-    training, test = (pl.concat(found) for found in parts)
-    known, true = (pl.concat(found) for found in labels)
+    training, test = (pl.concat(frames) for frames in parts)
+    known, true = (pl.concat(series_of) for series_of in labels)
     model = learner("j48").make(fold).fit(training, known)
     return {"accuracy": 100 * float((model.predict(test) == true).sum()) / len(true)}
 
@@ -65,17 +64,15 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     counts = _counts(settings)
-    found = {
+    accuracies = {
         (method, groups): [
-            one["accuracy"] for cell, one in zip(_cells(settings), gave, strict=True) if cell[1:] == (method, groups)
+            part["accuracy"] for cell, part in zip(_cells(settings), gave, strict=True) if cell[1:] == (method, groups)
         ]
         for method in METHODS
         for groups in counts
     }
-    mean = {cell: mean_and_error(numbers) for cell, numbers in found.items()}
+    mean = {cell: mean_and_error(numbers) for cell, numbers in accuracies.items()}
     loss = mean[INFOGAIN, counts[0]][0] - mean[INFOGAIN, counts[-1]][0]
     small = [groups for groups in counts if mean[INFOGAIN, counts[0]][0] - mean[INFOGAIN, groups][0] < SMALL]
     below = [groups for groups in counts if mean[INFOGAIN, groups][0] < mean[MEDIAN, groups][0]]
@@ -101,7 +98,7 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
         }
         for groups in counts
     ]
-    lines = tuple(Line.of(method, counts, [found[method, groups] for groups in counts]) for method in METHODS)
+    lines = tuple(Line.of(method, counts, [accuracies[method, groups] for groups in counts]) for method in METHODS)
     panel = Panel("J48", "random groups, recoded apart", "test accuracy in %", lines, log_x=True)
     figure = Figure(
         f"Selections that have nothing to do with the class: {table(settings.data).name}, k = {K}", (panel,)
@@ -110,7 +107,7 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
         pl.DataFrame(rows),
         figure,
         checks,
-        ("Accuracy in percent, mean over folds ± its standard error.", rows_told(settings)),
+        ("Accuracy in percent, mean over folds ± its standard error.", rows_in_words(settings)),
     )
 
 

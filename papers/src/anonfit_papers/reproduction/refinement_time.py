@@ -10,6 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from anonfit_papers.blow_up import blow_up, random_requirements
 from anonfit_papers.datasets import ADULT
@@ -41,12 +42,12 @@ def seconds(folder: Path, rows: int, kind: str) -> Measured:
     suppress = kind == KINDS[2]
     mask(replace(table, frame=table.frame.head(1000)), [(columns, 2) for columns, _ in asked], suppress=suppress)
     start = time.perf_counter()
-    found = mask(table, asked, suppress=suppress, threads=None)
-    return {"seconds": time.perf_counter() - start, "refinements": len(found.told["steps"])}
+    masked = mask(table, asked, suppress=suppress, threads=None)
+    return {"seconds": time.perf_counter() - start, "refinements": len(masked.refinements["steps"])}
 
 
 def _rows(settings: Settings) -> tuple[int, ...]:
-    return settings.choose((50_000, 100_000, 200_000), (200_000, 400_000, 600_000, 800_000, 1_000_000, 2_000_000))  # type: ignore[no-any-return]
+    return settings.choose((50_000, 100_000, 200_000), (200_000, 400_000, 600_000, 800_000, 1_000_000, 2_000_000))
 
 
 def _plan(settings: Settings) -> Iterator[Part]:
@@ -58,20 +59,18 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     counts = _rows(settings)
-    times = {kind: [one["seconds"] for one in gave[place :: len(KINDS)]] for place, kind in enumerate(KINDS)}
+    times = {kind: [part["seconds"] for part in gave[place :: len(KINDS)]] for place, kind in enumerate(KINDS)}
     checks = []
-    for kind, found in times.items():
-        slope = float(np.polyfit(np.log(counts), np.log(found), 1)[0])
+    for kind, measured in times.items():
+        slope = float(np.polyfit(np.log(counts), np.log(measured), 1)[0])
         fine = slope <= SLOPE
         checks.append(Check(f"{kind}: time grows as records do", fine, fine, f"log-log slope {slope:.2f}"))
     if 1_000_000 in counts:
         found_at = times[KINDS[0]][counts.index(1_000_000)]
-        told = f"{found_at:.1f} s (paper: {PAPER:g} s on a machine of its time)"
+        evidence = f"{found_at:.1f} s (paper: {PAPER:g} s on a machine of its time)"
         fast = found_at <= PAPER
-        checks.append(Check("a million records take no longer than in the paper", fast, fast, told))
+        checks.append(Check("a million records take no longer than in the paper", fast, fast, evidence))
     rows = [
         {"records": number, **{kind: round(times[kind][place], 2) for kind in KINDS}}
         for place, number in enumerate(counts)

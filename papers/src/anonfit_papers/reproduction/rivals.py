@@ -11,12 +11,12 @@ from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, TDS
 
 
 def against_rivals(
-    found: Mapping[str, Sequence[float]], where: str, *, level: float | None, folds: int = 0
+    accuracies: Mapping[str, Sequence[float]], where: str, *, level: float | None, folds: int = 0
 ) -> tuple[dict[str, float], list[Check]]:
     """Whether InfoGain is above TDS and above Median.
 
     Args:
-        found: The accuracies of each method, one a trial.
+        accuracies: The accuracies of each method, one a trial.
         where: What is compared, for the text of the checks.
         level: The p below which a difference counts; None: its direction counts alone.
         folds: How many folds the trials are; 0 where they share no rows.
@@ -26,14 +26,14 @@ def against_rivals(
     """
     row: dict[str, float] = {}
     checks = []
-    for method, numbers in found.items():
+    for method, numbers in accuracies.items():
         mean, error = mean_and_error(numbers)
         row |= {method: round(mean, 2), f"{method} error": round(error, 2)}
     for other in (TDS, MEDIAN):
-        gap = difference(found[INFOGAIN], found[other], folds=folds)
+        gap = difference(accuracies[INFOGAIN], accuracies[other], folds=folds)
         row |= {f"above {other}": round(gap.mean, 2), f"p {other}": float(f"{gap.p:.2g}")}
         row |= {f"corrected p {other}": float(f"{gap.corrected:.2g}")} if folds else {}
         above = gap.mean > 0 if level is None else gap.is_above(level)
-        told = "" if level is None else f" (p < {level})"
-        checks.append(Check(f"{where}: InfoGain above {other}{told}", above, above, str(gap)))
+        condition = "" if level is None else f" (p < {level})"
+        checks.append(Check(f"{where}: InfoGain above {other}{condition}", above, above, str(gap)))
     return row, checks

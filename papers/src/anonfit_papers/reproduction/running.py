@@ -102,20 +102,20 @@ def run(planned: Run, stage: Stage = silent) -> Iterator[tuple[Experiment, Resul
         parts = planned.parts[experiment.name]
         gave = []
         for number, part in enumerate(parts, start=1):
-            found = planned.store.get(part.key)
-            if found is None:
+            measured = planned.store.get(part.key)
+            if measured is None:
                 stage(f"{experiment.name}: part {number} of {len(parts)}, {clock.left()} left")
-                found = _measured(planned.store, part, clock)
-            gave.append(found)
+                measured = _measured(planned.store, part, clock)
+            gave.append(measured)
         stage(f"{experiment.name}: judging")
         yield experiment, experiment.judge(planned.settings, gave)
 
 
 def _measured(store: Store, part: Part, clock: _Clock) -> Measured:
     start = time.monotonic()
-    found = part.measure()
+    measured = part.measure()
     clock.done(part.seconds, time.monotonic() - start)
-    store.put(part.key, found)
+    store.put(part.key, measured)
     kept = store.get(part.key)
     assert kept is not None
     return kept

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import polars as pl
+
 from anonfit_papers.blow_up import random_requirements
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.datasets_tables import fingerprint
@@ -24,15 +26,15 @@ def requirement(folder: Path, number: int) -> Measured:
     """The errors of one random requirement, as it is and with all its columns as one quasi-identifier."""
     table = adult(folder)
     sets = random_requirements(table.predictors, number)
-    union = tuple(name for name in table.predictors if any(name in one for one in sets))
-    several, one = mask(table, [(columns, K) for columns in sets]), mask(table, [(union, K)])
+    union = tuple(name for name in table.predictors if any(name in columns for columns in sets))
+    several, joined = mask(table, [(columns, K) for columns in sets]), mask(table, [(union, K)])
     return {
         "quasi-identifiers": len(sets),
         "length": len(sets[0]),
         "columns": len(union),
         "several": several.error(J48),
-        "one": one.error(J48),
-        "refinements": [len(found.told["steps"]) for found in (several, one)],
+        "one": joined.error(J48),
+        "refinements": [len(masked.refinements["steps"]) for masked in (several, joined)],
     }
 
 
@@ -44,32 +46,30 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
-    several, one = [found["several"] for found in gave], [found["one"] for found in gave]
-    share = sum(a <= b for a, b in zip(several, one, strict=True)) / len(gave)
-    gap = difference(one, several)
-    told = f"{share:.0%} of {len(gave)}"
+    several, joined = [part["several"] for part in gave], [part["one"] for part in gave]
+    share = sum(a <= b for a, b in zip(several, joined, strict=True)) / len(gave)
+    gap = difference(joined, several)
+    evidence = f"{share:.0%} of {len(gave)}"
     checks = (
-        Check("most requirements give lower or equal errors than their union", share > 0.5, share >= MOST, told),
+        Check("most requirements give lower or equal errors than their union", share > 0.5, share >= MOST, evidence),
         Check("errors are lower on average", gap.mean > 0, gap.mean > 0, f"lower by {gap}"),
     )
     rows = [
         {
             "requirement": number,
-            "quasi-identifiers": found["quasi-identifiers"],
-            "length": found["length"],
-            "columns": found["columns"],
-            "AE several": round(found["several"], 2),
-            "AE one": round(found["one"], 2),
-            "refinements several": found["refinements"][0],
-            "refinements one": found["refinements"][1],
+            "quasi-identifiers": part["quasi-identifiers"],
+            "length": part["length"],
+            "columns": part["columns"],
+            "AE several": round(part["several"], 2),
+            "AE one": round(part["one"], 2),
+            "refinements several": part["refinements"][0],
+            "refinements one": part["refinements"][1],
         }
-        for number, found in enumerate(gave)
+        for number, part in enumerate(gave)
     ]
-    ends = [min(*several, *one), max(*several, *one)]
+    ends = [min(*several, *joined), max(*several, *joined)]
     lines = (
-        Line("random requirements", several, one, style="TDS"),
+        Line("random requirements", several, joined, style="TDS"),
         Line("equal errors", ends, ends, style="original", dashed=True),
     )
     panel = Panel("", "AE in %, several quasi-identifiers", "AE in %, all their columns as one", lines, "points")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
+import polars as pl
 
 from anonfit_papers.agrawal import agrawal
 from anonfit_papers.agrawal_functions import random_constants
@@ -30,11 +31,11 @@ def trial(number: int) -> Measured:
     order = np.random.default_rng(number % PERMUTATIONS).permutation(len(FUNCTIONS))
     names = [f"group_{FUNCTIONS[place]}" for place in order]
     holdout = Holdout.synthetic(training, test, names)
-    found = []
+    accuracies = []
     for asked in range(1, len(names) + 1):
         recoded = holdout.recoded(INFOGAIN, K, names[:asked])
-        found.append([recoded.tested("j48", name).accuracy for name in names])
-    return {"accuracy": found}
+        accuracies.append([recoded.tested("j48", name).accuracy for name in names])
+    return {"accuracy": accuracies}
 
 
 def _plan(settings: Settings) -> Iterator[Part]:
@@ -44,9 +45,7 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
-    every = np.array([one["accuracy"] for one in gave])  # (trial, asked, model)
+    every = np.array([part["accuracy"] for part in gave])  # (trial, asked, model)
     mean = every.mean(axis=0)
     checks = []
     for place, model in enumerate(MODELS):
@@ -58,10 +57,10 @@ def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
             checks.append(Check(f"model {model}: better when asked for", gap.mean > 0, gap.mean > 0, str(gap)))
         if place < len(MODELS) - 1:
             trend = rank_correlation(range(place, len(MODELS)), mean[place:, place].tolist())
-            found = (
+            evidence = (
                 f"rank correlation {trend:+.2f}, {mean[-1, place] - mean[place, place]:+.2f} points from first to last"
             )
-            checks.append(Check(f"model {model}: falls as models are added", trend < 0, trend < 0, found))
+            checks.append(Check(f"model {model}: falls as models are added", trend < 0, trend < 0, evidence))
     shown = range(len(MODELS) - 1, -1, -1)
     rows = [
         {

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit_papers.datasets import ADULT, CRX, GERMAN
@@ -31,13 +32,13 @@ def _table(folder: Path, name: str) -> Divided:
 def splits(folder: Path, name: str) -> Measured:
     """For each column of numbers: the first cut of top-down refinement, and the best cut of a plain search."""
     table = _table(folder, name)
-    found = {}
+    cuts = {}
     for column in table.predictors:
         if table.frame[column].dtype.is_numeric():
-            (step, *_) = mask(table, [((column,), 1)], steps=1).told["steps"]
+            (step, *_) = mask(table, [((column,), 1)], steps=1).refinements["steps"]
             cut = float(step["into"][1].removeprefix("≥ "))
-            found[column] = [cut, _searched(table, column), step["gain"]]
-    return {"splits": found}
+            cuts[column] = [cut, _searched(table, column), step["gain"]]
+    return {"splits": cuts}
 
 
 def _searched(table: Divided, column: str) -> float:
@@ -46,18 +47,18 @@ def _searched(table: Divided, column: str) -> float:
     labels = (table.frame[table.target] == table.frame[table.target][0]).to_numpy()
     order = np.argsort(numbers, kind="stable")
     starts = np.flatnonzero(np.diff(numbers[order])) + 1
-    ones = np.cumsum(labels[order])
-    costs = _cost(ones[starts - 1], starts) + _cost(ones[-1] - ones[starts - 1], len(ones) - starts)
+    firsts = np.cumsum(labels[order])
+    costs = _cost(firsts[starts - 1], starts) + _cost(firsts[-1] - firsts[starts - 1], len(firsts) - starts)
     return float(numbers[order][starts[int(np.argmin(np.round(costs, 6)))]])
 
 
-def _cost(ones: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def _cost(firsts: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """Rows times the entropy of two classes."""
-    found = np.zeros(len(rows))
-    for number in (ones, rows - ones):
+    costs = np.zeros(len(rows))
+    for number in (firsts, rows - firsts):
         share = number / rows
-        found -= number * np.log2(share, out=np.zeros(len(rows)), where=share > 0)
-    return found
+        costs -= number * np.log2(share, out=np.zeros(len(rows)), where=share > 0)
+    return costs
 
 
 def _plan(settings: Settings) -> Iterator[Part]:
@@ -68,26 +69,24 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     rows, checks = [], []
-    for name, one in zip(_TABLES, gave, strict=True):
-        for column, (cut, searched, gain) in one["splits"].items():
-            said = _KNOWN.get(name, {}).get(column)
-            fine = cut == searched and said in (None, cut)
-            told = f"cut at {cut:g}, plain search {searched:g}" + (f", paper {said}" if said else "")
-            checks.append(Check(f"{name}, {column}", fine, fine, told))
+    for name, part in zip(_TABLES, gave, strict=True):
+        for column, (cut, searched, gain) in part["splits"].items():
+            claimed = _KNOWN.get(name, {}).get(column)
+            fine = cut == searched and claimed in (None, cut)
+            evidence = f"cut at {cut:g}, plain search {searched:g}" + (f", paper {claimed}" if claimed else "")
+            checks.append(Check(f"{name}, {column}", fine, fine, evidence))
             rows.append({"table": name, "column": column, "cut": cut, "plain search": searched, "gain": round(gain, 5)})
     panels = tuple(
         Panel(
             name,
             "",
             "information gain",
-            (Line("TDS", range(len(one["splits"])), [found[2] for found in one["splits"].values()]),),
+            (Line("TDS", range(len(part["splits"])), [measured[2] for measured in part["splits"].values()]),),
             "bars",
-            tuple(column.replace("-", "\n") for column in one["splits"]),
+            tuple(column.replace("-", "\n") for column in part["splits"]),
         )
-        for name, one in zip(_TABLES, gave, strict=True)
+        for name, part in zip(_TABLES, gave, strict=True)
     )
     notes = ("Three columns of Adult are known beforehand; all are held against a plain search.",)
     return Result(pl.DataFrame(rows), Figure("The first cut of each column of numbers", panels), tuple(checks), notes)

@@ -27,12 +27,16 @@ class Store:
     def get(self, key: Mapping[str, Any]) -> Measured | None:
         """What a part gave, None if it is not there or cannot be read."""
         try:
-            found = json.loads(self._path(key).read_text(encoding="utf-8"))
+            content = json.loads(self._path(key).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        if not isinstance(found, dict) or found.get("key") != _plain(key) or not isinstance(found.get("gave"), dict):
+        if (
+            not isinstance(content, dict)
+            or content.get("key") != _plain(key)
+            or not isinstance(content.get("gave"), dict)
+        ):
             return None
-        return dict(found["gave"])
+        return dict(content["gave"])
 
     def put(self, key: Mapping[str, Any], gave: Measured) -> None:
         """Keep what a part gave; a file is whole or not there."""

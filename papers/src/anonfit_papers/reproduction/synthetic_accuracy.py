@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+import polars as pl
+
 from anonfit_papers.agrawal import agrawal
 from anonfit_papers.agrawal_functions import random_constants
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Experiment, Measured, Part, Result, Settings
-from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, ORIGINAL, TDS, Holdout
-from anonfit_papers.reproduction.naming import LEARNER_NAMES
+from anonfit_papers.reproduction.learning import INFOGAIN, LEARNER_NAMES, MEDIAN, ORIGINAL, TDS, Holdout
 from anonfit_papers.reproduction.rivals import against_rivals
 
 ROWS, K = 1000, 25
@@ -28,11 +29,11 @@ def trial(function: int, number: int) -> Measured:
         agrawal(ROWS, function=function, seed=2 * number + part, constants=constants) for part in range(2)
     )
     holdout = Holdout.synthetic(training, test, ["group"])
-    found: Measured = {}
+    accuracies: Measured = {}
     for method in METHODS:
         recoded = holdout.recoded(method, K)
-        found[method] = {name: recoded.tested(name, "group", seed=number).accuracy for name in LEARNERS}
-    return found
+        accuracies[method] = {name: recoded.tested(name, "group", seed=number).accuracy for name in LEARNERS}
+    return accuracies
 
 
 def _cells(settings: Settings) -> list[tuple[int, int]]:
@@ -47,19 +48,17 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     cells = _cells(settings)
 
     def accuracies(function: int, method: str, name: str) -> list[float]:
-        return [one[method][name] for (of, _), one in zip(cells, gave, strict=True) if of == function]
+        return [part[method][name] for (of, _), part in zip(cells, gave, strict=True) if of == function]
 
     rows, checks = [], []
     for name in LEARNERS:
         for function in FUNCTIONS:
-            found = {method: accuracies(function, method, name) for method in METHODS}
+            by_method = {method: accuracies(function, method, name) for method in METHODS}
             where = f"{LEARNER_NAMES[name]}, function {function}"
-            row, own = against_rivals(found, where, level=settings.choose(None, LEVEL))
+            row, own = against_rivals(by_method, where, level=settings.choose(None, LEVEL))
             rows.append({"learner": LEARNER_NAMES[name], "function": function, **row})
             checks += own
     panels = tuple(_panel(name, accuracies) for name in LEARNERS)

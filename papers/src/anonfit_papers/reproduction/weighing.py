@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands
@@ -24,9 +25,6 @@ from anonfit.release.bind import schema_of, workload_of
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.tables.schema import Schema
 from anonfit_papers.reproduction.learning import folds
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -55,21 +53,17 @@ class Released:
 
     def labels(self, frame: pl.DataFrame | None = None) -> pl.DataFrame:
         """What is released of each column, as texts, of these rows or of others."""
-        import polars as pl
-
         return pl.DataFrame(self._recoded(frame, Values.LABELS)).select(pl.all().cast(pl.String))
 
     def middles(self, frame: pl.DataFrame | None = None) -> pl.DataFrame:
         """One number of each region in place of its numbers."""
-        import polars as pl
-
         return pl.DataFrame(self._recoded(frame, Values.REPRESENTATIVE))
 
     def _recoded(self, frame: pl.DataFrame | None, values: Values) -> Sequence[pl.Series]:
         nodes = self.nodes
         if frame is not None:
             nodes = self.recoding.nodes(self.recoding.cells(frame, unseen=Unseen.ANCESTOR), threads=1)
-        return [series for found in recoded_columns(self.recoding, nodes, values).values() for series in found]
+        return [series for columns in recoded_columns(self.recoding, nodes, values).values() for series in columns]
 
 
 def released(frame: pl.DataFrame, quasi_identifiers: Sequence[str], k: int, **words: Any) -> Released:
@@ -91,7 +85,7 @@ def released(frame: pl.DataFrame, quasi_identifiers: Sequence[str], k: int, **wo
     }
     spec = spec_of_keywords(None, {"quasi_identifiers": list(quasi_identifiers), "k": k, "domains": domains, **words})
     schema = schema_of(spec, rows.columns)
-    made = anonymize(
+    result = anonymize(
         MemoryEngine(rows),
         schema,
         demands=Demands(k),
@@ -100,9 +94,9 @@ def released(frame: pl.DataFrame, quasi_identifiers: Sequence[str], k: int, **wo
         threads=1,
     )
     nodes = np.empty(len(rows), np.int32)
-    nodes[made.numbers] = made.nodes
-    weights = spec.weights if made.learned is None else made.learned.weights
-    return Released(rows, made.recoding, nodes, schema, k, weights)
+    nodes[result.numbers] = result.nodes
+    weights = spec.weights if result.learned is None else result.learned.weights
+    return Released(rows, result.recoding, nodes, schema, k, weights)
 
 
 def weights_of(order: Sequence[str], names: Sequence[str]) -> dict[str, float]:
@@ -123,14 +117,14 @@ def crossed_accuracy(features: pl.DataFrame, target: pl.Series, *, divisions: in
     Returns:
         The mean over divisions and folds.
     """
-    found = []
+    accuracies = []
     for number in range(divisions):
         right = 0
         for training, test in folds(len(features), count, seed=number):
             predicted = _predicted(features[training], target[training], features[test])
             right += int((predicted == target[test].to_numpy()).sum())
-        found.append(100 * right / len(features))
-    return sum(found) / len(found)
+        accuracies.append(100 * right / len(features))
+    return sum(accuracies) / len(accuracies)
 
 
 def _predicted(training: pl.DataFrame, labels: pl.Series, test: pl.DataFrame) -> NDArray[Any]:
@@ -140,6 +134,6 @@ def _predicted(training: pl.DataFrame, labels: pl.Series, test: pl.DataFrame) ->
         from sklearn.naive_bayes import GaussianNB
 
         model = GaussianNB(var_smoothing=1e-6).fit(training.to_numpy(), labels.to_numpy())
-        found: NDArray[Any] = model.predict(test.to_numpy())
-        return found
+        predicted: NDArray[Any] = model.predict(test.to_numpy())
+        return predicted
     return learner("naive-bayes").make(0).fit(training, labels).predict(test).to_numpy()

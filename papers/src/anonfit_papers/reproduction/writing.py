@@ -9,6 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from anonfit.runtime.files import write_file
 from anonfit_papers.reproduction.figures import draw
 from anonfit_papers.reproduction.frame import Experiment, Result, Settings
@@ -23,22 +25,12 @@ def extent(*, quick: bool) -> str:
 
 
 def write_result(experiment: Experiment, result: Result, settings: Settings, out: Path) -> Mapping[str, Any]:
-    """Write an experiment's figure, table and verdict.
-
-    Args:
-        experiment: The experiment.
-        result: What came of it.
-        settings: How much was measured.
-        out: The folder of all results.
-
-    Returns:
-        What is in verdict.json.
-    """
+    """Write an experiment's figure, table and verdict; what is in verdict.json."""
     folder = out / extent(quick=settings.quick) / experiment.name
     folder.mkdir(parents=True, exist_ok=True)
     draw(result.figure, folder, FIGURE)
     write_file(folder / TABLE, result.table.write_csv())
-    found = {
+    verdict = {
         "name": experiment.name,
         "title": experiment.title,
         "paper": experiment.paper,
@@ -50,38 +42,38 @@ def write_result(experiment: Experiment, result: Result, settings: Settings, out
         "verdict": str(result.verdict),
         "why": result.why,
         "checks": [
-            {"claim": one.claim, "holds": one.holds, "within_band": one.within_band, "found": one.found}
-            for one in result.checks
+            {"claim": check.claim, "holds": check.holds, "within_band": check.within_band, "found": check.found}
+            for check in result.checks
         ],
         "notes": list(result.notes),
         "versions": _versions(),
     }
-    write_file(folder / VERDICT, json.dumps(found, ensure_ascii=False, indent=1) + "\n")
-    return found
+    write_file(folder / VERDICT, json.dumps(verdict, ensure_ascii=False, indent=1) + "\n")
+    return verdict
 
 
 def _versions() -> dict[str, str]:
     """The packages that numbers may depend on, those that are there."""
-    found = {}
+    versions = {}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
-def summary_row(found: Mapping[str, Any]) -> dict[str, str]:
+def summary_row(verdict: Mapping[str, Any]) -> dict[str, str]:
     """The line of an experiment in the summary."""
-    checks = found["checks"]
-    held = sum(one["holds"] for one in checks)
+    checks = verdict["checks"]
+    held = sum(check["holds"] for check in checks)
     return {
-        "name": found["name"],
-        "claims": " ".join(found["claims"]),
-        "title": found["title"],
-        "verdict": found["verdict"],
+        "name": verdict["name"],
+        "claims": " ".join(verdict["claims"]),
+        "title": verdict["title"],
+        "verdict": verdict["verdict"],
         "checks": f"{held} of {len(checks)}",
-        "why": found["why"],
+        "why": verdict["why"],
     }
 
 
@@ -96,11 +88,9 @@ def write_summary(verdicts: Sequence[Mapping[str, Any]], out: Path, *, quick: bo
     Returns:
         The CSV file.
     """
-    import polars as pl
-
     folder = out / extent(quick=quick)
     path = folder / f"{SUMMARY}.csv"
-    write_file(path, pl.DataFrame([summary_row(found) for found in verdicts]).write_csv())
+    write_file(path, pl.DataFrame([summary_row(verdict) for verdict in verdicts]).write_csv())
     text = json.dumps(list(verdicts), ensure_ascii=False, indent=1)
     write_file(path.with_suffix(".json"), text + "\n")
     return path

@@ -56,7 +56,7 @@ class KernelConstraints(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A sensitive column, the code of each row, and the models that constraints it. codes: (row,)."""
+    """A sensitive column, the code of each row, and the models that it must meet. codes: (row,)."""
 
     column: SensitiveColumn
     codes: NDArray[np.uint32]

@@ -11,16 +11,16 @@ import numpy as np
 from anonfit.criteria.splitting import TIE, SplitObjective, WeightRule, exponential
 from anonfit.criteria.targets import NumberTarget, Sums, by_entropy
 from anonfit.tables.schema import SplitMode
-from anonfit.testing.reference.records import Node, Parts, Records, Split, joined
+from anonfit.testing.reference.records import Parts, PlainNode, PlainSplit, Records, joined
 
 WEIGHT_FIRST = (WeightRule.FIRST, WeightRule.NAIVE)
 MIXED = (WeightRule.PRODUCT, WeightRule.BLEND, WeightRule.CHANCE, WeightRule.COMBINED)
 """Rules that mix weights with what a split is worth."""
 
 
-def _larger(one: float, other: float) -> int:
+def _larger(value: float, other: float) -> int:
     """1 if the first is larger by more than a tie, -1 if it is smaller by more, 0 between."""
-    return int(one > other + TIE) - int(one < other - TIE)
+    return int(value > other + TIE) - int(value < other - TIE)
 
 
 class Blind:
@@ -54,11 +54,11 @@ class Blind:
                 best = column
         return best
 
-    def choose(self, node: Node) -> Split | None:
+    def choose(self, node: PlainNode) -> PlainSplit | None:
         """The split of a node, if there is a legal one."""
         records = self.records
         spreads = {index: records.spread(node, index) for index in range(len(records.columns))}
-        left = {index: one for index, one in spreads.items() if one >= 0 and self.purpose.may_split(index)}
+        left = {index: spread for index, spread in spreads.items() if spread >= 0 and self.purpose.may_split(index)}
         while left:
             index = self.prefer(left, node.key)
             if records.columns[index].mode == SplitMode.MULTIWAY:
@@ -66,7 +66,7 @@ class Blind:
             else:
                 parts = records.median(node, index, records.filled(node, index))
             if parts:
-                return Split(index, parts, is_set=False)
+                return PlainSplit(index, parts, is_set=False)
             del left[index]
         return None
 
@@ -75,7 +75,7 @@ class Blind:
 class _Offer:
     """The best split of one column."""
 
-    split: Split
+    split: PlainSplit
     cost: float
     spread: float
     merit: float
@@ -96,8 +96,8 @@ class Guided:
 
     def sums(self, target: int, rows: Sequence[int]) -> Sums:
         """A target's sums over rows."""
-        found: Sums = self.additions[target][list(rows)].sum(axis=0)
-        return found
+        sums: Sums = self.additions[target][list(rows)].sum(axis=0)
+        return sums
 
     def impurity(self, target: int, rows: Sequence[int]) -> float:
         """How mixed rows are in a target, in what all targets are added in."""
@@ -114,15 +114,15 @@ class Guided:
         """The targets that a column is not itself."""
         return [index for index, target in enumerate(self.targets) if target.column != column]
 
-    def persons(self, node: Node) -> float:
+    def persons(self, node: PlainNode) -> float:
         """What costs are divided by, so that they are means."""
         return self.records.mass(node.rows) * self.purpose.unit
 
-    def node_cost(self, node: Node) -> float:
+    def node_cost(self, node: PlainNode) -> float:
         """How mixed a node is before it is split."""
         return self.cost(node.rows, range(len(self.targets))) / self.persons(node)
 
-    def split_cost(self, node: Node, column: int, parts: Parts) -> float:
+    def split_cost(self, node: PlainNode, column: int, parts: Parts) -> float:
         """How mixed the parts of a split are; a column does not become clearer by splitting itself."""
         others = self.others(column)
         total = 0.0
@@ -134,7 +134,7 @@ class Guided:
                 total += self.impurity(target, node.rows)
         return total / self.persons(node)
 
-    def rate(self, target: int, node: Node, column: int, piece: list[int]) -> float:
+    def rate(self, target: int, node: PlainNode, column: int, piece: list[int]) -> float:
         """The mean of a number, or the share of the node's most frequent class, within an element."""
         here = self.sums(target, self.records.within(node, column, piece))
         if isinstance(self.targets[target], NumberTarget):
@@ -144,23 +144,23 @@ class Guided:
         most_frequent = int(np.argmax(self.sums(target, node.rows)))
         return float(here[most_frequent]) / float(here.sum())
 
-    def orders(self, node: Node, column: int) -> list[Parts]:
+    def orders(self, node: PlainNode, column: int) -> list[Parts]:
         """The orders in which the elements of a column may be cut; sorting keeps equal ones in the order of codes."""
         pieces = self.records.filled(node, column)
         if self.records.columns[column].mode == SplitMode.ORDERED:
             return [pieces]
-        found = []
+        orders = []
         for target in self.others(column):
             rates = {piece[0]: self.rate(target, node, column, piece) for piece in pieces}
-            found.append(sorted(pieces, key=lambda piece: rates[piece[0]]))
-        return found or [pieces]
+            orders.append(sorted(pieces, key=lambda piece: rates[piece[0]]))
+        return orders or [pieces]
 
     def only_class(self, target: int, rows: Sequence[int]) -> int | None:
         """The class that all rows have, if it is one."""
         classes = np.flatnonzero(self.sums(target, rows))
         return int(classes[0]) if len(classes) == 1 else None
 
-    def is_candidate(self, node: Node, column: int, low: list[int], high: list[int]) -> bool:
+    def is_candidate(self, node: PlainNode, column: int, low: list[int], high: list[int]) -> bool:
         """Whether a cut between two neighbouring elements can be the best: not within a run of one class."""
         others = self.others(column)
         if not others:
@@ -174,7 +174,7 @@ class Guided:
                 return True
         return False
 
-    def two_way(self, node: Node, column: int) -> Parts | None:
+    def two_way(self, node: PlainNode, column: int) -> Parts | None:
         """The best legal candidate of all orders, or else the median of the first."""
         orders = self.orders(node, column)
         best: Parts | None = None
@@ -191,7 +191,7 @@ class Guided:
                     best, best_cost = parts, cost
         return best or self.records.median(node, column, orders[0])
 
-    def offer(self, node: Node, column: int) -> _Offer | None:
+    def offer(self, node: PlainNode, column: int) -> _Offer | None:
         """The best split of a column, if it has a legal one."""
         spread = self.records.spread(node, column)
         if spread < 0 or not self.purpose.may_split(column):
@@ -202,31 +202,31 @@ class Guided:
             return None
         before, after = self.node_cost(node), self.split_cost(node, column, parts)
         share = max(before - after, 0.0) / before if before != 0 else 0.0
-        split = Split(column, parts, is_set=mode in (SplitMode.SUBSET, SplitMode.BINARY))
+        split = PlainSplit(column, parts, is_set=mode in (SplitMode.SUBSET, SplitMode.BINARY))
         together, chance = self.together(node, column, parts), exponential(node.key, column)
         merit = self.purpose.merit(column, share, spread=spread, together=together, chance=chance)
         return _Offer(split, after, spread, merit)
 
-    def together(self, node: Node, column: int, parts: Parts) -> float:
+    def together(self, node: PlainNode, column: int, parts: Parts) -> float:
         """The share of all pairs of rows that a split leaves together."""
         sizes = [float(self.records.weight(self.records.within(node, column, part))) for part in parts]
         return sum(size * size for size in sizes) / (sum(sizes) * sum(sizes))
 
-    def better(self, one: _Offer, best: _Offer) -> bool:
+    def better(self, offer: _Offer, best: _Offer) -> bool:
         """Whether a column's split is preferred to that of an earlier column."""
         if self.purpose.rule in WEIGHT_FIRST:
-            weight, best_weight = (self.purpose.weights[offer.split.column] for offer in (one, best))
+            weight, best_weight = (self.purpose.weights[rival.split.column] for rival in (offer, best))
             if weight != best_weight:
                 return weight > best_weight
         if self.purpose.rule == WeightRule.NAIVE:
             order = 0
         elif self.purpose.rule in MIXED:
-            order = _larger(one.merit, best.merit)
+            order = _larger(offer.merit, best.merit)
         else:
-            order = _larger(best.cost, one.cost)
-        return order > 0 if order != 0 else _larger(one.spread, best.spread) > 0
+            order = _larger(best.cost, offer.cost)
+        return order > 0 if order != 0 else _larger(offer.spread, best.spread) > 0
 
-    def choose(self, node: Node) -> Split | None:
+    def choose(self, node: PlainNode) -> PlainSplit | None:
         """The split of a node, if there is a legal one that gains enough."""
         best: _Offer | None = None
         for column in range(len(self.records.columns)):

@@ -14,7 +14,7 @@ from anonfit.criteria.splitting import MEDIAN, SplitObjective, child_key, root_k
 from anonfit.engines.tree import Tree
 from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference.choosing import Blind, Guided
-from anonfit.testing.reference.records import Diverse, Node, Records, Split
+from anonfit.testing.reference.records import Diverse, PlainNode, PlainSplit, Records
 from anonfit.testing.reference.selecting import Selecting
 
 
@@ -25,7 +25,7 @@ class _Growing:
         self.selecting = Selecting(records, purpose, purpose.selections) if purpose.selections is not None else None
         self.criterion = Guided(records, purpose) if purpose.targets else Blind(records, purpose)
 
-    def choose(self, node: Node) -> Split | None:
+    def choose(self, node: PlainNode) -> PlainSplit | None:
         """The split of a node; one that selections have nothing to gain from is theirs no more."""
         if self.selecting and node.selecting:
             if split := self.selecting.choose(node):
@@ -33,29 +33,29 @@ class _Growing:
             node.selecting = False
         return self.criterion.choose(node)
 
-    def child(self, node: Node, index: int, codes: list[int], start: int) -> Node:
+    def child(self, node: PlainNode, index: int, codes: list[int], start: int) -> PlainNode:
         """Give a node a child that takes some codes of its tile."""
         tiles = [*node.tile[:index], codes, *node.tile[index + 1 :]]
-        child = Node(self.records.within(node, index, codes), tiles, node.selecting, start)
+        child = PlainNode(self.records.within(node, index, codes), tiles, node.selecting, start)
         node.column = index
         node.children.append(child)
         return child
 
-    def divide(self, node: Node, index: int, starts: list[int]) -> list[Node]:
+    def divide(self, node: PlainNode, index: int, starts: list[int]) -> list[PlainNode]:
         """Give a node children that take runs of its tile from `starts` on."""
         tile = node.tile[index]
         for start, end in zip(starts, [*starts[1:], tile[-1] + 1], strict=True):
             self.child(node, index, [code for code in tile if start <= code < end], start)
         return node.children
 
-    def divide_by_set(self, node: Node, index: int, codes: list[int]) -> list[Node]:
+    def divide_by_set(self, node: PlainNode, index: int, codes: list[int]) -> list[PlainNode]:
         """Give a node two children: one takes these codes, the other the rest of its tile."""
         node.first_set = sorted(codes)
         self.child(node, index, node.first_set, 0)
         self.child(node, index, [code for code in node.tile[index] if code not in codes], 0)
         return node.children
 
-    def narrow(self, node: Node, index: int) -> Node:
+    def narrow(self, node: PlainNode, index: int) -> PlainNode:
         """Free descent: the node that holds the rows, after cutting away what the taxonomy leaves empty."""
         tile, kept = node.tile[index], self.records.cover(node, index)[1]
         if kept == tile:
@@ -63,13 +63,13 @@ class _Growing:
         starts = sorted({tile[0], kept[0]} | ({kept[-1] + 1} if kept[-1] < tile[-1] else set()))
         return next(child for child in self.divide(node, index, starts) if child.rows)
 
-    def narrow_all(self, node: Node) -> None:
+    def narrow_all(self, node: PlainNode) -> None:
         """The free descents of a region."""
         for index, column in enumerate(self.records.columns):
             if column.mode >= SplitMode.BINARY and self.purpose.may_split(index):
                 node = self.narrow(node, index)
 
-    def apply(self, split: Split, node: Node) -> list[Node]:
+    def apply(self, split: PlainSplit, node: PlainNode) -> list[PlainNode]:
         """Divide a node, after the free descent of the column that is split."""
         index = split.column
         mode = self.records.columns[index].mode
@@ -83,7 +83,7 @@ class _Growing:
             children[1].before = children[1].start if split.at_boundary else highest
         return children
 
-    def grow(self, node: Node) -> None:
+    def grow(self, node: PlainNode) -> None:
         split = self.choose(node)
         if split is None:
             self.narrow_all(node)
@@ -94,9 +94,9 @@ class _Growing:
                 self.grow(child)
 
 
-def _tree(root: Node) -> Tree:
+def _tree(root: PlainNode) -> Tree:
     """The nodes below a root as a tree, breadth first."""
-    nodes: list[Node] = []
+    nodes: list[PlainNode] = []
     waiting = deque([root])
     while waiting:
         nodes.append(waiting.popleft())
@@ -127,7 +127,7 @@ def grow(table: CodedTable, k: int, purpose: SplitObjective = MEDIAN, *, diversi
     """
     records = Records(table, k, purpose, diversity)
     growing = _Growing(records, purpose)
-    root = Node(list(range(table.rows)), [list(range(column.size)) for column in table.columns], selecting=True)
+    root = PlainNode(list(range(table.rows)), [list(range(column.size)) for column in table.columns], selecting=True)
     root.key = root_key(purpose.seed)
     growing.grow(root)
     return _tree(root)

@@ -28,7 +28,7 @@ class Diverse:
 
 
 @dataclass
-class Node:
+class PlainNode:
     """Rows of the table, the codes each column's tile holds, and what became of it."""
 
     rows: list[int]
@@ -39,11 +39,11 @@ class Node:
     column: int = LEAF
     first_set: list[int] | None = None
     key: int = 0
-    children: list[Node] = field(default_factory=list)
+    children: list[PlainNode] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class PlainSplit:
     """The codes of each part of a column, and where a cut lies if it lies exactly at the upper part's first code."""
 
     column: int
@@ -77,51 +77,51 @@ class Records:
         if not rows:
             return False
         persons = self.weight(rows) if self.entities is None else len({self.entities[row] for row in rows})
-        return persons >= self.k and all(one.allows(self.counts(one, rows)) for one in self.diversity)
+        return persons >= self.k and all(sensitive.allows(self.counts(sensitive, rows)) for sensitive in self.diversity)
 
-    def counts(self, one: Diverse, rows: Iterable[int]) -> NDArray[np.int64]:
+    def counts(self, sensitive: Diverse, rows: Iterable[int]) -> NDArray[np.int64]:
         """How many persons have each value of a sensitive column; a person with several values has each of them."""
-        found = np.zeros(one.size, np.int64)
+        counts = np.zeros(sensitive.size, np.int64)
         if self.entities is None:
             for row in rows:
-                found[one.codes[row]] += self.persons[row]
+                counts[sensitive.codes[row]] += self.persons[row]
         else:
-            for _, value in {(self.entities[row], int(one.codes[row])) for row in rows}:
-                found[value] += 1
-        return found
+            for _, value in {(self.entities[row], int(sensitive.codes[row])) for row in rows}:
+                counts[value] += 1
+        return counts
 
-    def within(self, node: Node, column: int, codes: Iterable[int]) -> list[int]:
+    def within(self, node: PlainNode, column: int, codes: Iterable[int]) -> list[int]:
         """The node's rows that have one of these codes."""
         wanted = set(codes)
         return [row for row in node.rows if self.codes[column][row] in wanted]
 
-    def all_legal(self, node: Node, column: int, parts: Parts) -> bool:
+    def all_legal(self, node: PlainNode, column: int, parts: Parts) -> bool:
         """Whether the rows of every part may be a group."""
         return all(self.legal(self.within(node, column, part)) for part in parts)
 
-    def known(self, node: Node, index: int) -> tuple[list[int], bool]:
+    def known(self, node: PlainNode, index: int) -> tuple[list[int], bool]:
         """The codes the node's rows have beside missing, ascending, and whether some are missing."""
         present = sorted({self.codes[index][row] for row in node.rows})
         gap = self.columns[index].has_missing and MISSING in present
         return (present[1:] if gap else present), gap
 
-    def cover(self, node: Node, index: int) -> tuple[int, list[int]]:
+    def cover(self, node: PlainNode, index: int) -> tuple[int, list[int]]:
         """The taxonomy node that free descents lead to, and the codes of the tile that remain there."""
         column = self.columns[index]
         taxonomy, shift = _taxonomy(column), int(column.has_missing)
         known, gap = self.known(node, index)
         if not known:
             return 0, [MISSING]
-        found = 0
+        top = 0
         for candidate in range(len(taxonomy.names)):
             leaves = _codes_below(taxonomy, candidate, shift)
             on_first_path = not gap or leaves[0] == shift
             if set(known) <= set(leaves) and on_first_path:
-                found = candidate
-        below = set(_codes_below(taxonomy, found, shift)) | ({MISSING} if gap else set())
-        return found, [code for code in node.tile[index] if code in below]
+                top = candidate
+        below = set(_codes_below(taxonomy, top, shift)) | ({MISSING} if gap else set())
+        return top, [code for code in node.tile[index] if code in below]
 
-    def spread(self, node: Node, index: int) -> float:
+    def spread(self, node: PlainNode, index: int) -> float:
         """The normalized range of a column in a node; -1 where there is nothing to split."""
         column = self.columns[index]
         known, gap = self.known(node, index)
@@ -137,7 +137,7 @@ class Records:
             part = float(len(self.cover(node, index)[1]) - gap - 1)
         return part * (1.0 / whole) if whole > 0 else 0.0
 
-    def elements(self, node: Node, index: int) -> Parts:
+    def elements(self, node: PlainNode, index: int) -> Parts:
         """The pieces that a cut may part, in the order of their codes: codes, or missing and the children of a
         taxonomy node.
         """
@@ -151,11 +151,11 @@ class Records:
         pieces = [[code for code in _codes_below(taxonomy, child, shift) if code in tile] for child in below]
         return ([[MISSING]] if gap else []) + [piece for piece in pieces if piece]
 
-    def filled(self, node: Node, index: int) -> Parts:
+    def filled(self, node: PlainNode, index: int) -> Parts:
         """The elements that have rows."""
         return [piece for piece in self.elements(node, index) if self.within(node, index, piece)]
 
-    def median(self, node: Node, index: int, pieces: Parts) -> Parts | None:
+    def median(self, node: PlainNode, index: int, pieces: Parts) -> Parts | None:
         """Pieces cut at the median, or at the nearest legal cut in rows."""
         total = self.weight(node.rows)
         options = []
@@ -170,7 +170,7 @@ class Records:
         cut = min(options)[1]
         return [joined(pieces[:cut]), joined(pieces[cut:])]
 
-    def multiway(self, node: Node, index: int) -> Parts | None:
+    def multiway(self, node: PlainNode, index: int) -> Parts | None:
         """Every child apart; missing alone if it may be, otherwise with the first child."""
         pieces = self.elements(node, index)
         gap = self.known(node, index)[1]

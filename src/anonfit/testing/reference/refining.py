@@ -27,7 +27,7 @@ Part = tuple[Codes, int]
 
 def entropy(counts: list[int]) -> float:
     """The entropy of classes with so many records, in bits."""
-    shares = [one / sum(counts) for one in counts if one]
+    shares = [count / sum(counts) for count in counts if count]
     return -sum(share * log2(share) for share in shares)
 
 
@@ -37,7 +37,7 @@ def gain(parts: list[list[int]]) -> float:
     """
     whole: list[int] = [sum(counts) for counts in zip(*parts, strict=True)]
     filled = [part for part in parts if sum(part)]
-    if all(part[one] * sum(whole) == whole[one] * sum(part) for part in filled for one in range(len(whole))):
+    if all(part[label] * sum(whole) == whole[label] * sum(part) for part in filled for label in range(len(whole))):
         return 0.0
     left = sum(sum(part) / sum(whole) * entropy(part) for part in filled)
     return max(entropy(whole) - left, 1e-18)
@@ -46,7 +46,7 @@ def gain(parts: list[list[int]]) -> float:
 def first_best(merits: list[float]) -> int:
     """The first that is as good as the best but for rounding; -1 if there is none."""
     best = max(merits, default=0.0)
-    return next((place for place, one in enumerate(merits) if one >= best * (1 - 1e-9)), -1)
+    return next((place for place, merit in enumerate(merits) if merit >= best * (1 - 1e-9)), -1)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class PlainCandidate:
     """A part of a column and what it would become; `value` is the one that would be disclosed."""
 
     column: int
@@ -73,7 +73,7 @@ class Candidate:
 class PlainStep:
     """A refinement, and the anonymity of every requirement after it."""
 
-    candidate: Candidate
+    candidate: PlainCandidate
     gain: float
     loss: float
     anonymity: tuple[int, ...]
@@ -104,7 +104,7 @@ class _Records:
         self.weights = self.persons if weights is None else weights.tolist()
         self.entities = None if table.entities is None else table.entities.tolist()
         self.classes = classes.tolist()
-        tops = [(tuple(range(one.size)), -1 if one.mode < SplitMode.BINARY else 0) for one in table.columns]
+        tops = [(tuple(range(column.size)), -1 if column.mode < SplitMode.BINARY else 0) for column in table.columns]
         self.parts: list[list[Part]] = [[top] for top in tops] if start is None else [list(parts) for parts in start]
 
     def class_counts(self, column: int, codes: Codes) -> list[int]:
@@ -114,7 +114,7 @@ class _Records:
                 counts[self.classes[row]] += self.weights[row]
         return counts
 
-    def groups(self, number: int, candidate: Candidate | None = None) -> list[list[int]]:
+    def groups(self, number: int, candidate: PlainCandidate | None = None) -> list[list[int]]:
         """The rows of each group of a requirement, now or after a refinement."""
         places = []
         for column in self.asked[number][0]:
@@ -122,31 +122,31 @@ class _Records:
             if candidate is not None and candidate.column == column:
                 parts = [part for part in parts if part != candidate.part] + list(candidate.pieces)
             places.append({code: part for part in parts for code in part[0]})
-        found = defaultdict(list)
+        groups = defaultdict(list)
         for row in range(self.table.rows):
             values = [
                 place[self.codes[column][row]] for column, place in zip(self.asked[number][0], places, strict=True)
             ]
-            found[tuple(values)].append(row)
-        return list(found.values())
+            groups[tuple(values)].append(row)
+        return list(groups.values())
 
     def count(self, rows: list[int]) -> int:
         if self.entities is not None:
             return len({self.entities[row] for row in rows})
         return sum(self.persons[row] for row in rows)
 
-    def anonymity(self, number: int, candidate: Candidate | None = None) -> int:
+    def anonymity(self, number: int, candidate: PlainCandidate | None = None) -> int:
         return min(self.count(rows) for rows in self.groups(number, candidate))
 
     def binding(self) -> list[int]:
         """The requirements that do not follow from another one."""
         asked = [(set(columns), k) for columns, k in self.asked]
-        found = []
-        for one, (columns, k) in enumerate(asked):
+        binding = []
+        for number, (columns, k) in enumerate(asked):
             wider = [other for other, (among, limit) in enumerate(asked) if columns <= among and k <= limit]
-            if all(other == one or (asked[other] == asked[one] and other > one) for other in wider):
-                found.append(one)
-        return found
+            if all(other == number or (asked[other] == asked[number] and other > number) for other in wider):
+                binding.append(number)
+        return binding
 
     def cut(self, index: int, part: Part) -> tuple[Part, ...]:
         """The two intervals of the highest gain, the first of them where there are several."""
@@ -156,16 +156,16 @@ class _Records:
         ]
         if not halves:
             return ()
-        gains = [gain([self.class_counts(index, one) for one in pair]) for pair in halves]
+        gains = [gain([self.class_counts(index, codes) for codes in pair]) for pair in halves]
         low, high = halves[first_best(gains)]
         return (low, -1), (high, -1)
 
     def children(self, index: int, part: Part) -> tuple[Part, ...]:
         """The children of a taxonomy node; the children of an only child that has rows stand in its place."""
-        found = self.below(index, part)
-        filled = [child for child in found if set(child[0]) & set(self.codes[index])]
+        children = self.below(index, part)
+        filled = [child for child in children if set(child[0]) & set(self.codes[index])]
         further = self.children(index, filled[0]) if len(filled) == 1 else ()
-        return tuple(one for child in found for one in (further if further and child == filled[0] else (child,)))
+        return tuple(piece for child in children for piece in (further if further and child == filled[0] else (child,)))
 
     def below(self, index: int, part: Part) -> tuple[Part, ...]:
         """The children of a taxonomy node; missing is a child of the root."""
@@ -175,14 +175,16 @@ class _Records:
         assert taxonomy is not None
         if node < 0:
             return ()
-        below = [one for one, parent in enumerate(taxonomy.parents) if parent == node]
+        below = [child for child, parent in enumerate(taxonomy.parents) if parent == node]
         missing: list[Part] = []
         if shift and codes[0] == MISSING:
             missing, below = [((MISSING,), -1)], below or [0]
-        runs = [tuple(range(taxonomy.first_leaf[one] + shift, taxonomy.last_leaf[one] + shift + 1)) for one in below]
+        runs = [
+            tuple(range(taxonomy.first_leaf[child] + shift, taxonomy.last_leaf[child] + shift + 1)) for child in below
+        ]
         return (*missing, *zip(runs, below, strict=True))
 
-    def candidates(self, index: int) -> list[Candidate]:
+    def candidates(self, index: int) -> list[PlainCandidate]:
         """The refinements of a column in the order of their making."""
         mode = self.table.columns[index].mode
         if mode == SplitMode.SUBSET:
@@ -190,92 +192,98 @@ class _Records:
             used = [code for code in rest[0] if code in self.codes[index]]
             without = [tuple(other for other in rest[0] if other != code) for code in used]
             return [
-                Candidate(index, rest, ((kept, -1), ((code,), -1)), code)
+                PlainCandidate(index, rest, ((kept, -1), ((code,), -1)), code)
                 for code, kept in zip(used, without, strict=True)
             ]
         refined = self.cut if mode == SplitMode.ORDERED else self.children
-        made = [(part, refined(index, part)) for part in self.parts[index]]
-        return [Candidate(index, part, pieces) for part, pieces in made if pieces]
+        refinements = [(part, refined(index, part)) for part in self.parts[index]]
+        return [PlainCandidate(index, part, pieces) for part, pieces in refinements if pieces]
 
 
-class _Refining:
+class _PlainRefining:
     def __init__(self, records: _Records, constraints: Sequence[Constraint], options: Options) -> None:
         self.records, self.constraints, self.options = records, constraints, options
         self.out: set[tuple[int, Part | int]] = set()
         self.closed: set[int] = set()
 
-    def name(self, candidate: Candidate) -> tuple[int, Part | int]:
+    def name(self, candidate: PlainCandidate) -> tuple[int, Part | int]:
         return candidate.column, candidate.part if candidate.value < 0 else candidate.value
 
-    def gain(self, candidate: Candidate) -> float:
+    def gain(self, candidate: PlainCandidate) -> float:
         """The information gain; negative where the refinement is not made for want of it."""
         counts = [self.records.class_counts(candidate.column, codes) for codes, _ in candidate.pieces]
-        found = gain(counts)
-        several = sum(any(part[one] for part in counts) for one in range(len(counts[0]))) > 1
-        wanted = several and (found > 0 or self.options.zero_gain)
-        return found if wanted else -1.0
+        value = gain(counts)
+        several = sum(any(part[label] for part in counts) for label in range(len(counts[0]))) > 1
+        wanted = several and (value > 0 or self.options.zero_gain)
+        return value if wanted else -1.0
 
-    def is_valid(self, candidate: Candidate) -> bool:
+    def is_valid(self, candidate: PlainCandidate) -> bool:
         """Whether every group of every requirement has k persons after a refinement."""
         numbers = range(len(self.records.asked))
         return all(self.records.anonymity(number, candidate) >= self.records.asked[number][1] for number in numbers)
 
-    def loss(self, candidate: Candidate) -> float:
+    def loss(self, candidate: PlainCandidate) -> float:
         """The mean loss of anonymity."""
         binding = self.records.binding()
         having = [number for number in binding if candidate.column in self.records.asked[number][0]]
         lost = sum(self.records.anonymity(number) - self.records.anonymity(number, candidate) for number in having)
         return lost / len(having if self.options.average == "containing" else binding)
 
-    def is_allowed(self, candidate: Candidate) -> bool:
+    def is_allowed(self, candidate: PlainCandidate) -> bool:
         """Whether the models allow every group of every requirement after a refinement."""
         records = self.records
         for number, (columns, _) in enumerate(records.asked):
             for rows in records.groups(number, candidate) if candidate.column in columns else []:
-                for one in self.constraints:
-                    counts = np.zeros(one.column.size, np.int64)
-                    for value in range(one.column.size):
-                        counts[value] = records.count([row for row in rows if one.codes[row] == value])
-                    if not all(bool(model.allows(counts)) for model in one.models):
+                for constraint in self.constraints:
+                    counts = np.zeros(constraint.column.size, np.int64)
+                    for value in range(constraint.column.size):
+                        counts[value] = records.count([row for row in rows if constraint.codes[row] == value])
+                    if not all(bool(model.allows(counts)) for model in constraint.models):
                         return False
         return True
 
-    def drop(self, candidate: Candidate) -> None:
+    def drop(self, candidate: PlainCandidate) -> None:
         self.out.add(self.name(candidate))
         if candidate.value >= 0 and self.options.suppression == "best_gain":
             self.closed.add(candidate.column)
 
-    def open(self, index: int) -> list[tuple[Candidate, float]]:
+    def open(self, index: int) -> list[tuple[PlainCandidate, float]]:
         """The candidates of a column that are valid and beneficial, with their gains."""
-        found = [(one, self.gain(one)) for one in self.records.candidates(index) if self.name(one) not in self.out]
-        found = [(one, value) for one, value in found if value >= 0]
-        if index in self.closed or not found:
+        candidates = [
+            (candidate, self.gain(candidate))
+            for candidate in self.records.candidates(index)
+            if self.name(candidate) not in self.out
+        ]
+        candidates = [(candidate, value) for candidate, value in candidates if value >= 0]
+        if index in self.closed or not candidates:
             return []
-        if found[0][0].value >= 0 and self.options.suppression == "best_gain":
-            found = [found[first_best([value for _, value in found])]]
+        if candidates[0][0].value >= 0 and self.options.suppression == "best_gain":
+            candidates = [candidates[first_best([value for _, value in candidates])]]
         valid = []
-        for one, value in found:
-            if self.is_valid(one):
-                valid.append((one, value))
+        for candidate, value in candidates:
+            if self.is_valid(candidate):
+                valid.append((candidate, value))
             else:
-                self.drop(one)
+                self.drop(candidate)
         return valid
 
-    def best(self) -> tuple[Candidate, float, float] | None:
+    def best(self) -> tuple[PlainCandidate, float, float] | None:
         """The best candidate that models allow, its gain and its loss."""
         while True:
-            found = [pair for index in range(len(self.records.codes)) for pair in self.open(index)]
-            losses = [self.loss(one) for one, _ in found]
+            candidates = [pair for index in range(len(self.records.codes)) for pair in self.open(index)]
+            losses = [self.loss(candidate) for candidate, _ in candidates]
             by_gain = self.options.criterion == "infogain"
-            merits = [value if by_gain else value / (loss + 1) for (_, value), loss in zip(found, losses, strict=True)]
+            merits = [
+                value if by_gain else value / (loss + 1) for (_, value), loss in zip(candidates, losses, strict=True)
+            ]
             place = first_best(merits)
             if place < 0:
                 return None
-            if not self.constraints or self.is_allowed(found[place][0]):
-                return *found[place], losses[place]
-            self.drop(found[place][0])
+            if not self.constraints or self.is_allowed(candidates[place][0]):
+                return *candidates[place], losses[place]
+            self.drop(candidates[place][0])
 
-    def make(self, candidate: Candidate) -> None:
+    def make(self, candidate: PlainCandidate) -> None:
         parts = self.records.parts[candidate.column]
         place = parts.index(candidate.part)
         if candidate.value < 0:
@@ -300,7 +308,7 @@ def refine(
     what is suppressed first.
     """
     records = _Records(table, classes, requirements, weights, start)
-    refining = _Refining(records, constraints, options or Options())
+    refining = _PlainRefining(records, constraints, options or Options())
     steps = []
     while (best := refining.best()) is not None:
         candidate, value, loss = best

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from anonfit.criteria.splitting import TIE, SplitObjective
 from anonfit.criteria.targets import CodedSelections
 from anonfit.tables.schema import MISSING, SplitMode
-from anonfit.testing.reference.records import Node, Parts, Records, Split, joined
+from anonfit.testing.reference.records import Parts, PlainNode, PlainSplit, Records, joined
 
 
 class Selecting:
@@ -43,15 +43,15 @@ class Selecting:
                     total += float(weight) * float(mass)
         return total
 
-    def meets(self, node: Node, but: int = -1) -> NDArray[np.bool_]:
+    def meets(self, node: PlainNode, but: int = -1) -> NDArray[np.bool_]:
         """Which rectangles have a code in common with a node's tile in every column (but one). (rectangle,)"""
-        found = np.ones(len(self.selections.rectangles), np.bool_)
+        met = np.ones(len(self.selections.rectangles), np.bool_)
         for column, codes in enumerate(node.tile):
             if column != but:
-                found &= self.touched(column, codes)
-        return found
+                met &= self.touched(column, codes)
+        return met
 
-    def split_retrieved(self, node: Node, column: int, parts: Parts) -> float:
+    def split_retrieved(self, node: PlainNode, column: int, parts: Parts) -> float:
         """The weighted mass that selections retrieve from all parts of a split."""
         beside = self.meets(node, but=column)
         total = 0.0
@@ -64,7 +64,7 @@ class Selecting:
         reached = self.selections.selection[self.touched(column, piece)].tolist()
         return min(reached, default=len(self.selections.weights))
 
-    def candidates(self, node: Node, column: int) -> Iterator[Parts]:
+    def candidates(self, node: PlainNode, column: int) -> Iterator[Parts]:
         """The legal splits of a column, in the order in which they are compared."""
         records, tile = self.records, node.tile[column]
         mode = records.columns[column].mode
@@ -84,13 +84,13 @@ class Selecting:
             if mode == SplitMode.MULTIWAY or records.all_legal(node, column, parts):
                 yield parts
 
-    def split_of(self, column: int, parts: Parts) -> Split:
+    def split_of(self, column: int, parts: Parts) -> PlainSplit:
         """A split as it is kept; an ordered one may lie exactly at the boundary of a rectangle."""
         mode = self.records.columns[column].mode
         at_boundary = mode == SplitMode.ORDERED and bool(self.selections.boundaries[self.firsts[column] + parts[1][0]])
-        return Split(column, parts, is_set=mode in (SplitMode.SUBSET, SplitMode.BINARY), at_boundary=at_boundary)
+        return PlainSplit(column, parts, is_set=mode in (SplitMode.SUBSET, SplitMode.BINARY), at_boundary=at_boundary)
 
-    def best_of(self, node: Node, column: int) -> tuple[Parts, float] | None:
+    def best_of(self, node: PlainNode, column: int) -> tuple[Parts, float] | None:
         """The best split of a column and what is retrieved after it per mass, if there is a legal one."""
         mass = self.records.mass(node.rows)
         best: tuple[Parts, float] | None = None
@@ -100,9 +100,9 @@ class Selecting:
                 best = parts, mean
         return best
 
-    def choose(self, node: Node) -> Split | None:
+    def choose(self, node: PlainNode) -> PlainSplit | None:
         """The split of a node that reduces what is retrieved, if there is one."""
-        best: Split | None = None
+        best: PlainSplit | None = None
         best_mean, best_spread = 0.0, 0.0
         for column in range(len(self.records.columns)):
             spread = self.records.spread(node, column)
