@@ -17,11 +17,13 @@ import numpy as np
 import polars as pl
 from fresh import fresh_run
 
-from anonfit.algorithms.refining import refine
-from anonfit.algorithms.refining_columns import Requirement
+from anonfit.algorithms.refining import Refining
+from anonfit.algorithms.refining import refine as refine_rows
+from anonfit.algorithms.refining_columns import Refined, Requirement
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget
 from anonfit.engines.memory.grower import grow
+from anonfit.engines.memory.refining import RowsToRefine
 from anonfit.tables.codebook import code_column
 from anonfit.tables.persons import persons_of
 from anonfit.tables.schema import CodedTable, Column, ColumnType, NominalSplit, Role
@@ -93,6 +95,11 @@ def measure_refining(folder: Path) -> Found:
 
 def _head(table: CodedTable, rows: int) -> CodedTable:
     return CodedTable(table.columns, tuple(codes[:rows] for codes in table.codes), rows)
+
+
+def refine(table: CodedTable, classes: Any, asked: Sequence[Requirement], threads: int | None = None) -> Refined:
+    """Refine the columns of a table in memory."""
+    return refine_rows(RowsToRefine(table, classes, None, (), threads), asked, refining=Refining())
 
 
 def _everything(table: CodedTable) -> list[Requirement]:

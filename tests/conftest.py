@@ -8,6 +8,7 @@ HYPOTHESIS_PROFILE=explore looks for new ones, HYPOTHESIS_TIMES=20 for twenty ti
 from __future__ import annotations
 
 import os
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,9 +27,17 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of Spark run in one process, since there is one session, or say why they are skipped."""
-    why = why_no_spark()
+    """Of the cases of a test marked sampled(n) every n-th is run on every change, and the others are slow. Tests of
+    Spark run in one process, since there is one session, or say why they are skipped.
+    """
+    why, seen = why_no_spark(), Counter[str]()
     for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if sampled is not None:
+            name = item.nodeid.partition("[")[0]
+            if seen[name] % sampled.args[0]:
+                item.add_marker(pytest.mark.slow)
+            seen[name] += 1
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
             if why is not None:

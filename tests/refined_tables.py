@@ -26,5 +26,7 @@ def refine(
     threads: int | None = None,
     **options: Any,
 ) -> Refined:
-    """Refine the columns of a table."""
-    return refining.refine(RowsToRefine(table, classes, weights, constraints, threads), requirements, **options)
+    """Refine the columns of a table; the options are those of `Refining`, and the other words of `refine`."""
+    words = {word: options.pop(word) for word in ("start", "stop", "progress") if word in options}
+    rows = RowsToRefine(table, classes, weights, constraints, threads)
+    return refining.refine(rows, requirements, refining=refining.Refining(**options), **words)

@@ -95,6 +95,7 @@ def absolute_errors(training: pl.DataFrame, test: pl.DataFrame, k: int, criterio
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [10, 25, 50])
 def test_lsd_has_a_smaller_absolute_error_than_median(k: int) -> None:
     tables = [
@@ -164,6 +165,7 @@ def test_the_imprecision_that_a_release_reports_is_the_one_counted_from_its_boun
     np.testing.assert_array_equal(reported, imprecision(training, release))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [5, 10, 25, 50, 100])
 def test_selection_is_less_imprecise_than_median(k: int) -> None:
     found = imprecisions(k)

@@ -87,6 +87,7 @@ def rank_of(kind: str) -> Any:
     return ORDER.index if kind == "step" else lambda value: value
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kind", POOLS)
 @pytest.mark.parametrize("block", range(5))
 def test_models_equal_their_definitions_on_random_tables(block: int, kind: str) -> None:
@@ -127,6 +128,7 @@ def test_a_text_file_is_read_as_what_it_holds(kind: str, tmp_path: Path) -> None
         check(found.diversity[0], asked, worst_figure(rows, ["q"], "s", asked, rank=rank_of(kind)))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(60))
 def test_distances_are_the_least_work_of_a_transport(seed: int) -> None:
     rng = random.Random(seed)

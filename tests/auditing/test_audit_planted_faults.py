@@ -267,6 +267,7 @@ IN_THE_FILE = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 @pytest.mark.parametrize("fault", [*NEEDS_SOURCE, *IN_THE_FILE], ids=lambda fault: fault.__name__)
 def test_a_planted_fault_is_found(tmp_path: Path, fault: Callable[[Folder], None], kind: str) -> None:

@@ -242,6 +242,7 @@ def test_there_are_twenty() -> None:
     assert len(TABLES) == 20
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", TABLES)
 def test_nothing_is_released_before_somebody_has_decided(name: str, tmp_path: Path) -> None:
     draw = Draw(list(TABLES).index(name))
@@ -263,6 +264,7 @@ def test_nothing_is_released_before_somebody_has_decided(name: str, tmp_path: Pa
 REFUSED = ("no column is a quasi-identifier", "fewer than k", "cannot")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", TABLES)
 def test_what_is_accepted_unseen_is_told_and_holds_no_name_no_address_and_no_note(name: str, tmp_path: Path) -> None:
     draw = Draw(list(TABLES).index(name))

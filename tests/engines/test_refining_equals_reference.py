@@ -160,6 +160,7 @@ def test_steps_of_thousands_of_random_tables_are_equal(block: int) -> None:
     test_steps_of_random_tables_are_equal(block)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(60))
 def test_refining_goes_on_from_any_state(seed: int) -> None:
     rng = np.random.default_rng(60_000 + seed)
@@ -177,6 +178,7 @@ def test_tables_that_are_too_large_to_keep_are_counted_in_pieces(seed: int, monk
     check(random_asked(np.random.default_rng(90_000 + seed)), note=f"seed {seed}")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(40))
 def test_rows_may_be_found_by_their_codes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "FEW", 1)

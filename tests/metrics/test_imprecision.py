@@ -170,6 +170,7 @@ def plainly_answered(
     return found
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(60))
 def test_answers_are_those_of_plain_counting(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(seed)

@@ -986,6 +986,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Releases:
 CASES = [pytest.param(one, shape, id=f"{one.plant.__name__}-{shape}") for one in FAULTS for shape in one.shapes]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("one", "shape"), CASES)
 def test_a_planted_fault_is_found(releases: Releases, tmp_path: Path, one: Fault, shape: str) -> None:
     p = planted(releases[shape], tmp_path / "release", SHAPES[shape])
@@ -1248,6 +1249,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, change: Spoil) -> None:
     monkeypatch.setattr(publishing, "write_table", lambda table, path, kind: write(change(table), path, kind))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("change", SPOILS, ids=lambda change: change.__name__)
 def test_a_broken_writer_publishes_nothing(
@@ -1375,6 +1377,7 @@ def random_release(seed: int) -> Shape:
     return Shape(lambda: frame, given, rng.choice(KINDS))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(30))
 def test_a_random_release_is_accepted(tmp_path: Path, seed: int) -> None:
     shape = random_release(seed)

@@ -92,11 +92,13 @@ def test_the_checker_imports_nothing_of_the_package(file: Path) -> None:
     assert not any(name and name.split(".")[0] in ("anonfit", "planted", "polars", "numpy") for name in names)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_release_is_accepted_by_both(made: Made, seed: int) -> None:
     accept(*made[seed])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_both_agree_on_a_tampered_release(made: Made, name: str) -> None:
     """Each kind in the first release that has a place for it; unless it may be harmless, it is refused."""

@@ -70,6 +70,7 @@ def _check(name: str, engine: str, *, tree: bool = False) -> None:
     assert _made(name, engine, tree) == expected["trees" if tree else "tables"][name][engine]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
 @pytest.mark.parametrize("name", REQUESTS)
 def test_a_release_stays_what_it_is(name: str, engine: str) -> None:
@@ -102,6 +103,7 @@ def test_every_tree_of_spark_stays_what_it_is(name: str) -> None:
     _check(name, "spark", tree=True)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", REQUESTS)
 def test_engines_give_the_same_recoding_and_rows(name: str) -> None:
     found = [hashes for hashes in _expected()["tables"][name].values() if hashes]

@@ -260,6 +260,7 @@ def test_everything_that_is_declared_is_tried_here() -> None:
     }
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("model", names(PRIVACY))
 @pytest.mark.parametrize("criterion", names(CRITERIA))
 def test_every_criterion_holds_every_model_with_every_kind_of_column(criterion: str, model: str) -> None:
@@ -280,6 +281,7 @@ def test_every_criterion_holds_every_model_with_every_kind_of_column(criterion: 
         assert found.report["asked"]["algorithm"] == NAMES.get(criterion, "InfoGain Mondrian")
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kind", names(COLUMNS))
 @pytest.mark.parametrize("criterion", names(CRITERIA))
 def test_every_criterion_splits_every_kind_of_column(criterion: str, kind: str) -> None:
@@ -292,6 +294,7 @@ def test_every_criterion_splits_every_kind_of_column(criterion: str, kind: str) 
     assert found.data[KINDS[kind][0]].n_unique() > 1
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("person", names(PERSONS))
 @pytest.mark.parametrize("model", names(PRIVACY))
 def test_every_model_counts_every_kind_of_person(model: str, person: str) -> None:

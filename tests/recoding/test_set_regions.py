@@ -305,6 +305,7 @@ def every_cut_is_used(recoding: Recoding) -> bool:
     )
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", ["labels", "bounds", "representative", "observed"])
 def test_a_release_by_sets_is_sorted_and_passes_the_audit(seed: int, kind: str) -> None:

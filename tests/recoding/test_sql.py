@@ -75,6 +75,7 @@ def _plain(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return [tuple(str(one) if one is not None else None for one in row) for row in ordered]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
 def test_the_same_in_a_database(seed, engine):

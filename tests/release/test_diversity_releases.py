@@ -75,6 +75,7 @@ def check(data: pl.DataFrame, column: str, asked: Demand, count: str | None = No
     return len(groups)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("case", CASES)
 def test_every_group_holds_what_is_asked(case: str, missing: bool) -> None:

@@ -37,6 +37,7 @@ def check_loads(seed: int, folder: Path) -> None:
     assert Counter(recoded.select(names).rows()) == Counter(loaded.data.select(names).rows())
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(24))
 def test_a_published_release_loads_and_sends_rows_where_it_has_them(seed: int, tmp_path: Path) -> None:
     check_loads(seed, tmp_path)

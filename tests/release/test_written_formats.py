@@ -56,6 +56,7 @@ def as_texts(frame: pl.DataFrame) -> list[str]:
     return sorted(map(repr, frame.rows()))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
 @pytest.mark.parametrize("kind", [*TEXTS, *VALUES])
 def test_formats_with_types_give_every_value_back(tmp_path: Path, kind: str, form: str) -> None:

@@ -31,6 +31,7 @@ def one_by_one(places: Array, classes: Array, width: int, persons: Array) -> flo
     return right / len(everybody)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(60))
 def test_every_person_is_guessed_from_the_others(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -2,9 +2,9 @@
 """From the values of a table to all that a tree is grown from: the domains of its quasi-identifiers, constraints over
 its sensitive columns, and the objective of its workload.
 
-Where the rows are in memory, codes are those of every row. Elsewhere an engine tells the different values of columns
-and how often each stands there: what is found of these is what the rows themselves would give, and what each value
-becomes is a field that the engine looks up for its rows.
+Where the rows are in memory, codes are those of every row. Elsewhere an engine gives the different values of columns
+and how often each occurs. What is made of these is what the rows themselves would give, and the code of each value is a
+field that the engine looks up for its rows.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class TableCoding:
     # --- values -----------------------------------------------------------------------------------------------------
 
     def values(self, *names: str) -> KnownValues:
-        """The values of some columns, beside each its row's persons where rows stand for several."""
+        """The values of some columns, and the persons of their rows."""
         if names not in self._known:
             if self.persons is not None:
                 known = KnownValues(self.engine.distinct(names)[0], None, self.persons)
@@ -144,7 +144,7 @@ class TableCoding:
         return self.engine.rows if self.count is None else self.values(self.count).persons.total()
 
     def _add(self, field: str, name: str, codes: NDArray[Any]) -> None:
-        """A field that a column's values become: each value once, also where it stands beside several counts."""
+        """Add a field: the code of each of a column's values, each once even if it occurs with several counts."""
         import polars as pl
 
         frame = self.values(name).frame.select(name)
@@ -203,7 +203,9 @@ class TableCoding:
         names = [column.name for column in coded]
         clusters = workload.objective.clusters
         is_steered = bool(workload.used_targets or workload.used_selections or clusters)
-        masses, unit, total = None, 1.0, self._mass()
+        # Persons with several rows count once with each of them.
+        total = self.engine.rows if self.persons is not None and self.persons.counts is None else self.total()
+        masses, unit = None, 1.0
         if workload.sample_weight is not None and is_steered:
             masses, unit, total = self.masses(workload.sample_weight)
         elif workload.sample_weight is not None:
@@ -214,12 +216,6 @@ class TableCoding:
             return objective_of(workload, names, self._features(workload, coded, masses, total), None, masses, unit)
         targets = self._targets(workload, coded, masses, unit, total)
         return objective_of(workload, names, targets, None, masses, unit)
-
-    def _mass(self) -> int:
-        """What all rows count in criteria without sample weights."""
-        if self.persons is not None:
-            return self.engine.rows if self.persons.counts is None else self.persons.total()
-        return self.total()
 
     def _targets(
         self,
@@ -341,9 +337,7 @@ class TableCoding:
         return unit_masses(known.frame[name], known.persons.of_rows() // known.rows, known.times)
 
     def masses(self, name: str) -> tuple[NDArray[np.int64], float, int]:
-        """The mass of every row by its sample weight, its unit, and the mass of all; where rows are elsewhere it
-        becomes a field.
-        """
+        """The mass of every row by its sample weight (where rows are elsewhere, a field), its unit, and the sum."""
         known = self.values(name)
         masses, unit = self._unit_masses(name)
         total = int((masses * known.rows).sum())

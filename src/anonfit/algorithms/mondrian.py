@@ -63,9 +63,11 @@ def anonymize(
         stage("Finding values")
     if workload.selections:
         from anonfit.algorithms.selections import typed_frame
-        from anonfit.workload.selections import refuse_guarded
+        from anonfit.workload.selections import refuse_sensitive_selections
 
-        refuse_guarded(workload.selections, schema.columns, typed_frame(engine), is_capped=demands.max_confidence < 1.0)
+        refuse_sensitive_selections(
+            workload.selections, schema.columns, typed_frame(engine), is_capped=demands.max_confidence < 1.0
+        )
     constraints = coding.constraints(demands)
     refuse_infeasible(demands, coding.total(), constraints)
     if coding.by_row:
@@ -101,8 +103,10 @@ def anonymize(
         shape = replace(shape, purpose=replace(purpose, selections=over_codes), signatures=signatures)
     targets = () if workload.objective.clusters else purpose.targets
     steered = {target.name: isinstance(target, NumberTarget) for target in targets}
-    grown = _grown_here if isinstance(engine, InMemory) else _grown_by_levels
-    result = grown(coding, shape, demands.k, domains, cut_points, hand_over, sample, stage)
+    if isinstance(engine, InMemory):
+        result = _grown_here(engine, coding, shape, demands.k, domains, cut_points, stage)
+    else:
+        result = _grown_by_levels(coding, shape, demands.k, domains, cut_points, hand_over, sample, stage)
     result = replace(result, steered=steered, learned=learned, selections=asked)
     if asked is None or not isinstance(engine, InMemory):
         return result
@@ -115,21 +119,18 @@ def anonymize(
 
 
 def _grown_here(
+    engine: InMemory,
     coding: TableCoding,
     shape: Shape,
     k: int,
     domains: Sequence[Domain],
     cut_points: CutPoints,
-    hand_over: int | None,  # noqa: ARG001  there is nobody to hand over to
-    sample: int | None,  # noqa: ARG001
     stage: Stage,
 ) -> Anonymized:
     """The regions of rows in memory, and where each row is."""
     from anonfit.engines.memory.route import make_routes, route_regions
 
     stage("Growing regions")
-    engine = coding.engine
-    assert isinstance(engine, InMemory)
     assert coding.persons is not None
     growth = engine.grow(shape, coding.persons, k, threads=coding.threads)
     stage("Routing rows")

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands, refuse_infeasible
+from anonfit.algorithms.recounted import RecountedRows
 from anonfit.algorithms.refining_columns import (
     ColumnPart,
     Disclosures,
@@ -25,11 +26,11 @@ from anonfit.algorithms.refining_columns import (
 )
 from anonfit.criteria.objectives import OBJECTIVES
 from anonfit.criteria.refinement import Average, Criterion, ahead, anonymity_loss
-from anonfit.engines.memory.constraints import Constraint
-from anonfit.engines.memory.refining import NOBODY, ByClass, Groups
+from anonfit.engines.memory.refining import NOBODY, Groups, RowsToRefine
 from anonfit.errors import Infeasible, RequestError, listed
 from anonfit.recoding.columns import RecodedColumn
-from anonfit.tables.schema import CodedColumn, Codes
+from anonfit.recoding.recoding import Recoding
+from anonfit.tables.schema import CodedColumn
 
 
 def refinement_log(
@@ -83,37 +84,38 @@ def refinement_log(
 Suppression: TypeAlias = Literal["all", "best_gain"]
 
 
-class Refinables(Protocol):
-    """Rows that can be refined, wherever they are."""
+@dataclass(frozen=True, slots=True)
+class Refining:
+    """How columns are refined."""
 
-    @property
-    def columns(self) -> tuple[CodedColumn, ...]:
-        """The columns that are refined."""
+    criterion: Criterion = "score"
+    """What is best: information gain against anonymity loss, or information gain alone."""
+    average: Average = "containing"
+    """Anonymity loss is the mean over the requirements that have the column, or its sum over all of them divided by
+    their number (as in the authors' program).
+    """
+    suppression: Suppression = "all"
+    """Whether every suppressed value is a candidate, or of each column only the one of the highest gain; a column is
+    closed when that one is invalid (as in the authors' program).
+    """
+    zero_gain: bool = False
+    """Whether refinements that tell nothing of the classes are made, after all others."""
+    seconds: float | None = None
+    """Refining stops after so many; None: when nothing is left to refine."""
+    start: Recoding | None = None
+    """What refining begins with; None: every column is one part."""
 
-    @property
-    def constraints(self) -> Sequence[Constraint]:
-        """Sensitive columns and their models."""
 
-    @property
-    def codes(self) -> Sequence[Codes]:
-        """For every column codes that occur together, at least one combination for every group there is."""
-
-    def by_class(self) -> list[ByClass]:
-        """What every column tells of the classes."""
-
-    def groups(self, requirements: Sequence[tuple[int, ...]], silent: frozenset[int]) -> Groups:
-        """The groups of requirements, of which those in `silent` foresee nothing."""
+Refinables: TypeAlias = RowsToRefine | RecountedRows
+"""Rows that can be refined: in memory, or of an engine that counts their cells."""
 
 
 def refine(
     rows: Refinables,
     requirements: Sequence[Requirement],
     *,
+    refining: Refining,
     start: Sequence[Sequence[ColumnPart]] | None = None,
-    criterion: Criterion = "score",
-    average: Average = "containing",
-    suppression: Suppression = "all",
-    zero_gain: bool = False,
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[Step], None] = lambda _: None,
 ) -> Refined:
@@ -127,13 +129,8 @@ def refine(
     Args:
         rows: The rows.
         requirements: The quasi-identifiers; every column is in at least one of them.
+        refining: Which refinements are best, and which are made at all.
         start: The parts of every column to begin with, which must meet all requirements; by default each is one part.
-        criterion: What is best: information gain against anonymity loss, or information gain alone.
-        average: Anonymity loss is the mean over the requirements that have the column, or its sum over all of them
-            divided by their number (as in the authors' program).
-        suppression: Whether every suppressed value is a candidate, or of each column only the one of the highest gain;
-            a column is closed when that one is invalid (as in the authors' program).
-        zero_gain: Whether refinements that tell nothing of the classes are made, after all others.
         stop: Asked before each refinement.
         progress: Told each refinement when it is made.
 
@@ -151,12 +148,11 @@ def refine(
             refinable(index, column, counts, present)
             for index, (column, (counts, present)) in enumerate(zip(rows.columns, rows.by_class(), strict=True))
         ]
-        rules = _Rules(criterion, average, suppression, zero_gain)
-        refining = _Refiner(columns, asked, silent, groups, rules)
+        refiner = _Refiner(columns, asked, silent, groups, refining)
         if start is not None:
-            refining.begin(start)
-        stopped = refining.run(stop, progress)
-        return refining.result(implied, is_stopped=stopped)
+            refiner.begin(start)
+        stopped = refiner.run(stop, progress)
+        return refiner.result(implied, is_stopped=stopped)
     finally:
         groups.close()
 
@@ -174,14 +170,6 @@ def _check(columns: Sequence[CodedColumn], requirements: tuple[Requirement, ...]
         raise RequestError(f"{listed(unnamed[:1])} is in no quasi-identifier; add it to one, or release it as it is.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
-    criterion: Criterion
-    average: Average
-    suppression: Suppression
-    zero_gain: bool
-
-
 class _Refiner:
     """The state: the candidates of every column, and how good each is. A candidate that is out is out for good."""
 
@@ -191,7 +179,7 @@ class _Refiner:
         requirements: tuple[Requirement, ...],
         silent: frozenset[int],
         groups: Groups,
-        rules: _Rules,
+        rules: Refining,
     ) -> None:
         self.columns = columns
         self.groups = groups

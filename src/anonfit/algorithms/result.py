@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from anonfit.recoding.imprecision import Answers
     from anonfit.workload.selections import AskedSelections
 
-_NO_NUMBERS: NDArray[np.uint32] = np.zeros(0, np.uint32)
-_NO_NODES: NDArray[np.int32] = np.zeros(0, np.int32)
-
 
 @dataclass(frozen=True, slots=True)
 class SelectionAnswers:
@@ -33,13 +30,11 @@ class SelectionAnswers:
 
 @dataclass(frozen=True, slots=True)
 class Anonymized:
-    """A recoding of a table's quasi-identifiers. Where the rows are in memory it also has, region by region, their
-    numbers and nodes.
-    """
+    """A recoding of a table; where the rows are in memory also their numbers and nodes, region by region."""
 
     recoding: Recoding
-    numbers: NDArray[np.uint32] = field(default_factory=lambda: _NO_NUMBERS)  # (place,)
-    nodes: NDArray[np.int32] = field(default_factory=lambda: _NO_NODES)  # (place,)
+    numbers: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))  # (place,)
+    nodes: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))  # (place,)
     answers: SelectionAnswers | None = None
     steered: Mapping[str, bool] | None = None
     """The targets that steered splits, and whether each did as a number; None where that is not known."""
@@ -50,7 +45,7 @@ class Anonymized:
     domains: Sequence[Domain] = ()
     """What the codes of the quasi-identifiers stand for."""
     columns: tuple[CodedColumn, ...] = ()
-    used: NDArray[np.int32] = field(default_factory=lambda: _NO_NODES)
+    used: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     """The nodes that have rows."""
     levels: int = 0
     """How many levels of the tree were counted out of core."""

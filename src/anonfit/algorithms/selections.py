@@ -42,16 +42,6 @@ def selection_predicates(engine: Engine, requests: Sequence[SelectionRequest], s
     return predicates_of(requests, schema.columns, typed_frame(engine)) if requests else ()
 
 
-def _with_boundaries(domains: Sequence[Domain], predicates: Sequence[Predicate]) -> list[Domain]:
-    """Domains that have the boundaries of predicates."""
-    return [
-        with_boundaries(domain, selection_boundaries(predicates, domain))[0]
-        if isinstance(domain, OrderedDomain)
-        else domain
-        for domain in domains
-    ]
-
-
 class _DistinctValues:
     """The values of a table's columns, whichever rows have them."""
 
@@ -76,7 +66,13 @@ class CodingSelections:
         engine, schema = coding.engine, coding.schema
         self.coding = coding
         self.values: TableValues = RawTable(engine.frame) if isinstance(engine, InMemory) else _DistinctValues(coding)
-        faced = _with_boundaries(domains, selection_predicates(engine, requests, schema))
+        predicates = selection_predicates(engine, requests, schema)
+        faced = [
+            with_boundaries(domain, selection_boundaries(predicates, domain))[0]
+            if isinstance(domain, OrderedDomain)
+            else domain
+            for domain in domains
+        ]
         kinds = kinds_of(schema.columns, typed_frame(engine))
         self.asked: AskedSelections = ask_selections(requests, kinds, faced, self.values)
         self.classes: list[ValueClasses] = []

@@ -30,15 +30,7 @@ class Start:
 
 
 def start_of(recoding: Recoding, domains: Sequence[Domain]) -> Start:
-    """The parts of a recoding, for a table with these columns.
-
-    Args:
-        recoding: A recoding in which every column is divided by itself.
-        domains: The columns of the table.
-
-    Returns:
-        The parts in the table's codes.
-    """
+    """The parts of a recoding in which every column is divided by itself, in the codes of a table."""
     if not isinstance(recoding.shape, Grid):
         raise RequestError(
             "the recoding to start from divides columns together; top-down refinement starts from one that it made "
@@ -137,8 +129,15 @@ def _nodes(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> tup
 
 def _disclosed(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> tuple[ColumnPart, ...]:
     """The values that are disclosed, and the rest. Those that the recoding has no name for are in the rest."""
+    if (np.delete(np.bincount(grid.part_of), [] if grid.rest < 0 else [grid.rest]) > 1).any():
+        raise _misfit(domain, "has several values in one part there, and no taxonomy that names them")
+
+    def is_shown(leaf: str) -> bool:
+        cell = column.taxonomy.leaf_position[leaf] + int(column.has_missing)
+        return int(grid.part_of[cell]) != grid.rest
+
     shift, places = int(domain.has_missing), domain.taxonomy.leaf_position
-    named, is_missing = _shown(domain, column, grid)
+    named = [leaf for leaf in column.taxonomy.leaves if leaf != column.other and is_shown(leaf)]
     absent = [leaf for leaf in named if leaf not in places or leaf == domain.other]
     if absent:
         raise Infeasible(
@@ -146,24 +145,10 @@ def _disclosed(domain: NominalDomain, column: NominalCells, grid: GridColumn) ->
             "persons have, or none; suppress them there (-1), or start without it."
         )
     codes = [places[leaf] + shift for leaf in named]
-    if domain.other is not None and column.other is not None and _number(column, grid, column.other) != grid.rest:
+    if domain.other is not None and column.other is not None and is_shown(column.other):
         codes.append(places[domain.other] + shift)
-    if shift and is_missing:
+    if shift and column.has_missing and int(grid.part_of[MISSING]) != grid.rest:
         codes.append(MISSING)
     shown = tuple(ColumnPart(range(code, code + 1)) for code in sorted(codes))
     rest = tuple(sorted(set(range(len(places) + shift)) - set(codes)))
     return (*shown, ColumnPart(rest, is_rest=True)) if rest else shown
-
-
-def _number(column: NominalCells, grid: GridColumn, leaf: str) -> int:
-    """The part of a leaf."""
-    return int(grid.part_of[column.taxonomy.leaf_position[leaf] + int(column.has_missing)])
-
-
-def _shown(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> tuple[list[str], bool]:
-    """The names of values that are disclosed, without that of the unnamed; and whether missing is."""
-    if (np.delete(np.bincount(grid.part_of), [] if grid.rest < 0 else [grid.rest]) > 1).any():
-        raise _misfit(domain, "has several values in one part there, and no taxonomy that names them")
-    leaves = [leaf for leaf in column.taxonomy.leaves if leaf != column.other]
-    named = [leaf for leaf in leaves if _number(column, grid, leaf) != grid.rest]
-    return named, column.has_missing and int(grid.part_of[MISSING]) != grid.rest

@@ -108,22 +108,12 @@ _ENGINES = tuple(Choice(kind.name, f'engine.name = "{kind.name}"', kind.words) f
 
 
 def caps(criterion: str, model: str) -> bool:
-    """Whether a model can be asked beside a criterion: a confidence is of classes, and some criteria are of numbers.
-
-    Args:
-        criterion: A name of CRITERIA.
-        model: A name of PRIVACY.
-    """
+    """Whether a model can be asked beside a criterion: a confidence is of classes, and some criteria are of numbers."""
     return model != "max_confidence" or "lsd" not in criterion
 
 
 def supports(model: str, sensitive: str) -> bool:
-    """Whether a model can be asked of a kind of sensitive column. Every other combination is supported.
-
-    Args:
-        model: A name of PRIVACY.
-        sensitive: A name of SENSITIVE.
-    """
+    """Whether a model can be asked of a kind of sensitive column. Every other combination is supported."""
     if model not in MODELS:
         return True
     # A tree or an order is declared for a distance only; elsewhere it would be published for nothing.
@@ -133,12 +123,7 @@ def supports(model: str, sensitive: str) -> bool:
 
 
 def divides(criterion: str, column: str) -> bool:
-    """Whether a criterion can divide a kind of quasi-identifier: top-down refinement has no two groups of names.
-
-    Args:
-        criterion: A name of CRITERIA.
-        column: A name of COLUMNS.
-    """
+    """Whether a criterion can divide a kind of quasi-identifier: top-down refinement has no two groups of names."""
     return not (criterion.startswith("tdr") and column.endswith("binary"))
 
 

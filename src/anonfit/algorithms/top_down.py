@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,10 @@ from anonfit.algorithms.coding import TableCoding
 from anonfit.algorithms.demands import Demands
 from anonfit.algorithms.mondrian import used_nodes
 from anonfit.algorithms.recounted import RecountedRows
-from anonfit.algorithms.refining import Refinables, Suppression, refine, refinement_log
+from anonfit.algorithms.refining import Refinables, Refining, refine, refinement_log
 from anonfit.algorithms.refining_columns import Requirement, Step
 from anonfit.algorithms.result import Anonymized
 from anonfit.algorithms.starting import Start, start_of
-from anonfit.criteria.refinement import Average, Criterion
 from anonfit.engines.contract import CountRequest, Engine, out_of_core
 from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
 from anonfit.engines.memory.constraints import Constraint
@@ -41,20 +40,6 @@ PAUSE = 0.5
 """Seconds between two words on progress."""
 CELLS = 1 << 26
 """Values of a column times classes of the target that are counted, eight bytes each."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refining:
-    """How columns are refined; the options are those of `refining.refine`."""
-
-    criterion: Criterion = "score"
-    average: Average = "containing"
-    suppression: Suppression = "all"
-    zero_gain: bool = False
-    seconds: float | None = None
-    """Refining stops after so many; None: when nothing is left to refine."""
-    start: Recoding | None = None
-    """What refining begins with; None: every column is one part."""
 
 
 def requirements_of(demands: Demands, columns: Sequence[str]) -> tuple[Requirement, ...]:
@@ -193,19 +178,14 @@ def _refined_recoding(
     stage: Stage,
     stopping: Stopping,
 ) -> tuple[Recoding, NDArray[np.int32], Mapping[str, Any]]:
-    """The recoding that refining coded rows gives, the node of each combination of codes among them, and the log of the
-    refinements.
-    """
+    """The recoding that refining gives, the node of each combination of codes, and the log of refinements."""
     end = math.inf if refining.seconds is None else monotonic() + refining.seconds
     with stopping() as is_stopped:
         refined = refine(
             rows,
             requirements,
+            refining=refining,
             start=None if start is None else start.parts,
-            criterion=refining.criterion,
-            average=refining.average,
-            suppression=refining.suppression,
-            zero_gain=refining.zero_gain,
             stop=lambda: monotonic() >= end or is_stopped(),
             progress=_progress(stage),
         )

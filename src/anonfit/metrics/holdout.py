@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands
 from anonfit.algorithms.mondrian import anonymize
+from anonfit.algorithms.refining import Refining
 from anonfit.algorithms.result import Anonymized, SelectionAnswers
 from anonfit.algorithms.selections import answer_selections
-from anonfit.algorithms.top_down import Refining, anonymize_top_down
+from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.algorithms.trees.making import TreeRequest, anonymize_by_tree
 from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.errors import AnonfitError

@@ -226,9 +226,7 @@ class Grid:
 
     @property
     def met(self) -> NDArray[np.int32]:
-        """(node, column) the part of each node; the number of parts stands for a whole column. The first is the
-        root.
-        """
+        """(node, column) the part of each node, the root first; the number of parts stands for a whole column."""
         return self._met[0] if self._met else np.array([[column.parts for column in self.columns]], np.int32)
 
     def nodes(self, cells: Sequence[NDArray[np.integer]]) -> NDArray[np.int32]:

@@ -42,9 +42,7 @@ def _ordered(
 
 
 def _cuts(domain: OrderedDomain, pairs: NDArray[np.int32], points: CutPoints) -> list[Cut]:
-    """A cut for each pair of places among the values: above the first and not above the second, or exactly there where
-    both are the same.
-    """
+    """A cut for each pair of places among the values: above the first and at most the second, or exactly at both."""
     cut_of_pair: list[Cut] = [""] * pairs.shape[1]
     exact = pairs[0] == pairs[1]
     for chosen, taken in ((exact, CutPoints.VALUE), (~exact, points)):
@@ -84,9 +82,7 @@ def build_recoding(tree: Tree, domains: Sequence[Domain], *, points: CutPoints) 
 
 
 def _start_first_parts(recoding: Recoding, parent: NDArray[np.int64]) -> None:
-    """Let each first part start where its parent does, in cells: routing does not need it, people who read the file
-    do.
-    """
+    """Let each first part start where its parent does, in cells: only for people who read the file."""
     tree = recoding.tree
     below = np.arange(1, len(tree.column))
     is_first = np.append(True, parent[1:] != parent[:-1]) if len(parent) else np.zeros(0, bool)

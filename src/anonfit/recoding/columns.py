@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -102,9 +102,7 @@ class Covers:
         return largest
 
     def labels(self, sets: NDArray[np.bool_]) -> list[str]:
-        """The label of each set of leaves; of an empty one there is none, and its text has no meaning. sets: (set,
-        leaf).
-        """
+        """The label of each set of leaves; that of an empty set has no meaning. sets: (set, leaf)."""
         rows, nodes = np.nonzero(self._nodes(sets))
         ends = np.cumsum(np.bincount(rows, minlength=len(sets))).tolist()
         listed = nodes.tolist()
@@ -117,36 +115,6 @@ class Covers:
 
 
 Cells = NDArray[np.int32]
-
-
-class RecodedColumn(Protocol):
-    """One quasi-identifier of a recoding."""
-
-    @property
-    def name(self) -> str:
-        """The column's name."""
-
-    @property
-    def has_missing(self) -> bool:
-        """Whether cell 0 is the missing value."""
-
-    @property
-    def type(self) -> ColumnType:
-        """How its values are ordered or matched."""
-
-    @property
-    def date_format(self) -> str | None:
-        """How its dates are written where they are texts."""
-
-    @property
-    def size(self) -> int:
-        """How many cells there are."""
-
-    def cells_of(self, values: pl.Series) -> Cells:
-        """The cell of each value that is not missing; -1 where the recoding does not know it."""
-
-    def label(self, cells: Sequence[int]) -> str:
-        """The label of some cells, given in ascending order."""
 
 
 def _label(column: RecodedColumn, cells: Sequence[int], known_label: str) -> str:
@@ -232,9 +200,7 @@ class OrdinalCells:
         return np.where(positions < 0, -1, positions + int(self.has_missing)).astype(np.int32)
 
     def ends(self, cells: Sequence[int]) -> tuple[str | None, str | None]:
-        """The first word of a run of cells and the word after its last, None where the run reaches the end of the
-        order.
-        """
+        """The first word of a run of cells and the word after its last; None where the order begins or ends."""
         first = max(cells[0] - int(self.has_missing), 0)
         last = cells[-1] - int(self.has_missing)
         return (
@@ -320,6 +286,12 @@ class NominalCells:
         if not missing:
             return names
         return with_missing(names) if known else MISSING
+
+
+RecodedColumn: TypeAlias = OrderedCells | OrdinalCells | NominalCells
+"""One quasi-identifier of a recoding. `cells_of` gives -1 where the recoding does not know a value, and is asked of
+values that are not missing; `label` is given cells in ascending order.
+"""
 
 
 def _places(values: pl.Series, distinct: pl.Series) -> NDArray[Any]:

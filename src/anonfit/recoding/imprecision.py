@@ -101,16 +101,8 @@ def overlapping(
     *,
     cells: Sequence[NDArray[np.integer[Any]]],
 ) -> NDArray[np.bool_]:
-    """Which rows each selection is answered with: those whose region may hold what is asked for.
-
-    Args:
-        selections: The selections over codes.
-        boxes: As for `answer`.
-        nodes: (row,) the node of each row; none is withheld.
-        cells: As for `answer`.
-
-    Returns:
-        (row, selection)
+    """(row, selection) Which rows each selection is answered with: those whose region may hold what is asked for.
+    Arguments are as for `answer`, but that no row is withheld.
     """
     different, place = np.unique(nodes, return_inverse=True)
     meets = np.zeros((len(nodes), len(selections.weights)), np.bool_)

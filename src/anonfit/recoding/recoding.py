@@ -78,9 +78,7 @@ class Recoding:
         return boxes_of(self.tree, [column.size for column in self.columns])
 
     def cells(self, frame: pl.DataFrame, *, unseen: Unseen = Unseen.ERROR) -> list[NDArray[np.int32]]:
-        """The cells of a frame's rows, one array per quasi-identifier; -1 for values that the recoding does not
-        know.
-        """
+        """The cells of a frame's rows, an array per quasi-identifier; -1 for values the recoding does not know."""
         absent = [name for name in self.quasi_identifiers if name not in frame.columns]
         if absent:
             raise DataError(

@@ -63,23 +63,19 @@ def _ordered_cell(column: OrderedCells, value: str) -> str:
     return f"CASE WHEN {value} < {low} OR {value} > {high} THEN NULL ELSE {cell_of_value} END"
 
 
-def _named_cell(column: RecodedColumn, value: str) -> str:
+def _named_cell(column: NominalCells | OrdinalCells, value: str) -> str:
+    """The cell of a name; that of values without a name is left to ELSE."""
     shift = int(column.has_missing)
-    names, other = _names(column)
+    if isinstance(column, NominalCells):
+        names, other = column.taxonomy.leaves, column.other_cell
+    else:
+        names, other = column.order, -1
     if column.type == ColumnType.CONTINUOUS:
         pairs = [f"WHEN {value} = {_number(column, name)} THEN {cell + shift}" for cell, name in enumerate(names)]
         return f"CASE {' '.join(pairs)} ELSE NULL END"
     pairs = [f"WHEN {_text(name)} THEN {cell + shift}" for cell, name in enumerate(names) if cell + shift != other]
     rest = "NULL" if other < 0 else str(other)
     return f"CASE CAST({value} AS TEXT) {' '.join(pairs)} ELSE {rest} END" if pairs else rest
-
-
-def _names(column: RecodedColumn) -> tuple[Sequence[str], int]:
-    """The names of the cells that are not missing, and the cell of values without a name (-1: none)."""
-    if isinstance(column, NominalCells):
-        return column.taxonomy.leaves, column.other_cell
-    assert isinstance(column, OrdinalCells)
-    return column.order, -1
 
 
 def _number(column: RecodedColumn, name: str) -> str:
@@ -188,19 +184,8 @@ def _part_label(column: RecodedColumn, parts: GridColumn, place: int) -> str:
     return f"CASE {' '.join(pairs)} END AS {_name(column.name)}"
 
 
-def recoding_query(recoding: Recoding, table: str, *, keep: Sequence[str] = (), values: Values = Values.LABELS) -> str:
-    """A query that recodes the rows of a table, in no particular order; rows with a value that the recoding does not
-    know are left out.
-
-    Args:
-        recoding: The recoding.
-        table: The table's name, as SQL writes it.
-        keep: Other columns to be selected as they are.
-        values: What is written; of a grid, labels.
-
-    Returns:
-        The query.
-    """
+def recoding_query(recoding: Recoding, table: str, *, keep: Sequence[str], values: Values) -> str:
+    """The query of `Recoding.to_sql`; a grid is written with labels only."""
     kept = [_name(name) for name in keep]
     cells = ",\n  ".join([*(f"{_cell(column)} AS cell{place}" for place, column in enumerate(recoding.columns)), *kept])
     before = f"WITH cells AS (\n SELECT\n  {cells}\n FROM {table}\n)"

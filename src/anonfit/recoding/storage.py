@@ -41,7 +41,7 @@ def _column_json(column: RecodedColumn) -> dict[str, Any]:
         entry |= {"domain": list(column.domain) or None, "cuts": list(column.cuts)}
     elif isinstance(column, OrdinalCells):
         entry |= {"type": "ordinal", "missing": column.has_missing, "order": list(column.order)}
-    elif isinstance(column, NominalCells):
+    else:
         entry |= {"type": str(column.type), "missing": column.has_missing, "other": column.other}
         entry |= {"taxonomy": column.taxonomy.to_tree()}
     if column.type == ColumnType.DATE:

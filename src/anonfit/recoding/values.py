@@ -5,7 +5,7 @@ recoded row for row: any kind in, the same kind out, with its order and other co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -52,9 +52,9 @@ def label_series(name: str, texts: Sequence[str], which: NDArray[Any]) -> pl.Ser
     return pl.Series(name, lookup[which]).cat.to(pl.Enum(distinct))
 
 
-def _each(name: str, parts: Parts, make: Callable[[Sequence[int]], Any], dtype: Any = None) -> pl.Series:
-    by_part = pl.Series(name, [make(part) for part in parts.cells()], dtype=dtype, strict=False)
-    return by_part.gather(parts.of_node)
+def _by_node(name: str, of_parts: list[Any], parts: Parts, dtype: Any) -> pl.Series:
+    """A column with one row per node, from a value for each part."""
+    return pl.Series(name, of_parts, dtype=dtype, strict=False).gather(parts.of_node)
 
 
 def _labels(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
@@ -82,24 +82,19 @@ def _bounds(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
     """Lower (inclusive) and upper (exclusive) ends, and what is known of missing values."""
     if isinstance(column, NominalCells):
         return _labels(column, parts)
-    assert isinstance(column, OrderedCells | OrdinalCells)
     _require_clear_bounds(column, parts)
     scale = column.scale if isinstance(column, OrderedCells) else Scale.NUMBER
     dtype = _dtype(column) if isinstance(column, OrderedCells) else pl.String
-
-    def end(side: int) -> Callable[[Sequence[int]], Any]:
-        def make(part: Sequence[int]) -> Any:
-            return None if column.has_missing and part[-1] == 0 else _moment(column.ends(part)[side], scale)
-
-        return make
-
-    ends = [
-        _each(f"{column.name}_lower", parts, end(0), dtype),
-        _each(f"{column.name}_upper", parts, end(1), dtype),
-    ]
+    cells = parts.cells()
+    ends = [(None, None) if column.has_missing and part[-1] == 0 else column.ends(part) for part in cells]
+    series = []
+    for side, word in enumerate(("lower", "upper")):
+        moments = [_moment(pair[side], scale) for pair in ends]
+        series.append(_by_node(f"{column.name}_{word}", moments, parts, dtype))
     if column.has_missing:
-        ends.append(_each(f"{column.name}_missing", parts, _missing_word, pl.String))
-    return ends
+        words = ["no" if part[0] > 0 else "only" if part[-1] == 0 else "possible" for part in cells]
+        series.append(_by_node(f"{column.name}_missing", words, parts, pl.String))
+    return series
 
 
 def _require_clear_bounds(column: RecodedColumn, parts: Parts) -> None:
@@ -113,12 +108,6 @@ def _require_clear_bounds(column: RecodedColumn, parts: Parts) -> None:
         )
 
 
-def _missing_word(part: Sequence[int]) -> str:
-    if part[0] > 0:
-        return "no"
-    return "only" if part[-1] == 0 else "possible"
-
-
 def _representatives(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
     """The middle of each region; empty where missing values may be in it."""
     if isinstance(column, NominalCells):
@@ -130,8 +119,7 @@ def _representatives(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
                 return None
             return column.order[part[(len(part) - 1) // 2] - int(column.has_missing)]
 
-        return [_each(column.name, parts, word, pl.String)]
-    assert isinstance(column, OrderedCells)
+        return [_by_node(column.name, [word(part) for part in parts.cells()], parts, pl.String)]
 
     def middle(part: Sequence[int]) -> Any:
         if column.has_missing and part[0] == 0:
@@ -145,7 +133,7 @@ def _representatives(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
         return half if low <= half < high else low
 
     dtype = pl.Float64 if column.scale == Scale.NUMBER else _dtype(column)
-    return [_each(column.name, parts, middle, dtype)]
+    return [_by_node(column.name, [middle(part) for part in parts.cells()], parts, dtype)]
 
 
 def region_values(recoding: Recoding, nodes: NDArray[np.int32], values: Values) -> dict[str, list[pl.Series]]:
@@ -157,9 +145,7 @@ def region_values(recoding: Recoding, nodes: NDArray[np.int32], values: Values) 
 
 
 def recoded_columns(recoding: Recoding, nodes: NDArray[np.int32], values: Values) -> dict[str, list[pl.Series]]:
-    """The released columns of rows that end in these nodes; suppressed rows are `*`, or empty where values are no
-    labels.
-    """
+    """The released columns of rows that end in these nodes; suppressed rows are `*` in labels, else empty."""
     used, which = np.unique(nodes, return_inverse=True)
     has_suppressed = len(used) > 0 and used[0] == SUPPRESSED
     known = used[used != SUPPRESSED].astype(np.int32)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.algorithms.demands import Demands, DiversityRequest, QuasiIdentifier
-from anonfit.algorithms.top_down import Refining
+from anonfit.algorithms.refining import Refining
 from anonfit.algorithms.trees.building import Growing
 from anonfit.algorithms.trees.growing import Demand, Variant
 from anonfit.algorithms.trees.making import TreeRequest, tested_columns

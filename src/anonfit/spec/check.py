@@ -15,7 +15,7 @@ from anonfit.spec.model import Spec, TargetSpec
 from anonfit.spec.settings import METHOD, SECTIONS
 from anonfit.spec.workload import QUERY_LOG, WORKLOAD
 from anonfit.tables.schema import ColumnType, NominalSplit, Role
-from anonfit.workload.selections import why_guarded
+from anonfit.workload.selections import why_not_selectable
 from anonfit.workload.targets import not_scaled
 
 # --- the workload -----------------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ def _check_each(name: str, spec: Spec, faults: Faults) -> None:
             f"workload.selections: each = '{name}' is not released (its role is '{column.role}'), so nobody can select "
             "by it; name a quasi-identifier or a column that is released as it is."
         )
-    elif why := why_guarded(name, column.role, is_capped=spec.privacy.max_confidence < 1):
+    elif why := why_not_selectable(name, column.role, is_capped=spec.privacy.max_confidence < 1):
         faults.add(f"workload.selections: each = {why}")
 
 

@@ -126,16 +126,6 @@ def _distinct(axis: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     return values, ranks
 
 
-def _with_missing(known: Codes, present: NDArray[np.bool_] | None, size: int) -> Codes:
-    """Codes of all rows from the codes of those that are not missing."""
-    dtype = code_dtype(size)
-    if present is None:
-        return known.astype(dtype, copy=False)
-    codes = np.zeros(len(present), dtype)
-    codes[present] = known + dtype.type(1)
-    return codes
-
-
 def _code_ordered(column: Column, values: pl.Series) -> CodedValues:
     present = values.is_not_null().to_numpy() if values.null_count() else None
     axis = on_axis(values.drop_nulls() if present is not None else values)
@@ -145,7 +135,10 @@ def _code_ordered(column: Column, values: pl.Series) -> CodedValues:
     kind = ColumnType.CONTINUOUS if values.dtype.is_numeric() else ColumnType.DATE
     domain = OrderedDomain(column.name, kind, values.dtype, distinct, has_missing, column.domain, column.date_format)
     _check_declared(domain)
-    codes = _with_missing(ranks.astype(code_dtype(len(distinct) + 1), copy=False), present, len(distinct) + has_missing)
+    codes = ranks.astype(code_dtype(len(distinct) + has_missing), copy=False)
+    if present is not None:
+        known, codes = codes, np.zeros(len(values), codes.dtype)
+        codes[present] = known + codes.dtype.type(1)
     return CodedValues(domain, codes)
 
 
@@ -181,9 +174,7 @@ def _check_declared(domain: OrderedDomain) -> None:
 
 
 def _groups(values: pl.Series) -> tuple[pl.Series, NDArray[Any]]:
-    """The distinct values that are not missing, in no particular order, and each row's place among them (missing: one
-    more).
-    """
+    """The distinct values in any order, without missing, and each row's place among them (missing: one more)."""
     if isinstance(values.dtype, (pl.String, pl.Categorical, pl.Enum)):
         return _occurring(*categorized(values))
     if isinstance(values.dtype, pl.Datetime):
@@ -270,9 +261,7 @@ def _code_flat(
     split: NominalSplit,
     has_missing: bool,
 ) -> CodedValues:
-    """A column whose domain nobody declared: values that fewer than k persons have are not named, but are one value
-    together.
-    """
+    """A column without a declared domain: values that fewer than k persons have are one value without a name."""
     texts = texts_of(distinct).to_list()
     many = persons(rows, len(texts) + 1)[:-1] >= k
     named = sorted(text for text, is_named in zip(texts, many.tolist(), strict=True) if is_named)

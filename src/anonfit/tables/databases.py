@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 import polars as pl
@@ -70,18 +70,9 @@ class DatabaseSource:
     def frames(self, names: tuple[str, ...] | None = None) -> Iterator[pl.DataFrame]:
         """Its rows in batches, of all columns or of some; at least one batch, if only an empty one."""
         schema = self.schema()
-        wanted = [name for name in schema if names is None or name in names]
-        yield from _reader(self).frames(self, {name: schema[name] for name in wanted}, BATCH)
-
-
-class DatabaseReader(Protocol):
-    """Reads one kind of database."""
-
-    def schema(self, source: DatabaseSource) -> dict[str, pl.DataType]:
-        """The columns of a source and their types."""
-
-    def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType], rows: int) -> Iterator[pl.DataFrame]:
-        """Some columns of a source, in batches of so many rows; at least one."""
+        wanted = {name: dtype for name, dtype in schema.items() if names is None or name in names}
+        yield pl.DataFrame(schema=wanted)
+        yield from _reader(self).frames(self, wanted)
 
 
 def quoted(name: str) -> str:
@@ -89,10 +80,11 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _reader(source: DatabaseSource) -> DatabaseReader:
-    readers: dict[str, DatabaseReader]
-    readers = {"postgresql": PostgreSQLReader(), "sqlite": SQLiteReader(), "duckdb": DuckDBReader()}
-    return readers[source.kind]
+def _reader(source: DatabaseSource) -> PostgreSQLReader | SQLiteReader | DuckDBReader:
+    """What knows the columns of a source, and reads some of them in batches."""
+    if source.kind == "postgresql":
+        return PostgreSQLReader()
+    return SQLiteReader() if source.kind == "sqlite" else DuckDBReader()
 
 
 def _frame(rows: Sequence[Sequence[Any]], schema: Mapping[str, pl.DataType], *, strict: bool) -> pl.DataFrame:
@@ -133,12 +125,11 @@ class DuckDBReader:
             assert isinstance(head, pl.DataFrame)
             return dict(head.schema)
 
-    def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType], rows: int) -> Iterator[pl.DataFrame]:
+    def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType]) -> Iterator[pl.DataFrame]:
         """Batches of Arrow."""
         names = ", ".join(quoted(name) for name in schema)
-        yield pl.DataFrame(schema=schema)
         with _duckdb(source) as connection:
-            for batch in connection.sql(f"SELECT {names} FROM ({source.select})").to_arrow_reader(rows):  # noqa: S608
+            for batch in connection.sql(f"SELECT {names} FROM ({source.select})").to_arrow_reader(BATCH):  # noqa: S608
                 frame = pl.from_arrow(batch)
                 assert isinstance(frame, pl.DataFrame)
                 yield frame.cast(pl.Schema(schema))
@@ -193,16 +184,15 @@ class PostgreSQLReader:
                 types[column.name] = known.get(info.name if info else "", pl.String())
             return types
 
-    def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType], rows: int) -> Iterator[pl.DataFrame]:
+    def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType]) -> Iterator[pl.DataFrame]:
         """Batches of a cursor that the server keeps."""
         casts = {pl.String(): "text", pl.Float64(): "float8", pl.Int64(): "int8"}
         chosen = ", ".join(
             f"{quoted(name)}::{casts[dtype]}" if dtype in casts else quoted(name) for name, dtype in schema.items()
         )
-        yield pl.DataFrame(schema=schema)
         with _postgresql(source) as connection, connection.cursor(name="anonfit") as cursor:
             cursor.execute(f"SELECT {chosen} FROM ({source.select}) AS rows")  # noqa: S608
-            while batch := cursor.fetchmany(rows):
+            while batch := cursor.fetchmany(BATCH):
                 yield _frame(batch, schema, strict=True)
 
 
@@ -249,16 +239,15 @@ class SQLiteReader:
                 types[name] = pl.Float64() if "real" in held else pl.Int64()
         return types
 
-    def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType], rows: int) -> Iterator[pl.DataFrame]:
+    def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType]) -> Iterator[pl.DataFrame]:
         """Batches of rows."""
         texts = [name for name, dtype in schema.items() if dtype == pl.String]
         chosen = ", ".join(
             f"CAST({quoted(name)} AS TEXT) AS {quoted(name)}" if name in texts else quoted(name) for name in schema
         )
-        yield pl.DataFrame(schema=schema)
         with _sqlite(source) as connection:
             cursor = connection.execute(f"SELECT {chosen} FROM ({source.select})")  # noqa: S608
-            while batch := cursor.fetchmany(rows):
+            while batch := cursor.fetchmany(BATCH):
                 yield _frame(batch, schema, strict=False)
 
 

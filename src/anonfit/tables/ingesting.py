@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -39,17 +39,6 @@ MANY = 1 << 12
 """Different values that are many."""
 
 
-class RawColumns(Protocol):
-    """Columns by their names: those of a frame, or of rows that are elsewhere."""
-
-    @property
-    def schema(self) -> Mapping[str, pl.DataType]:
-        """The type of every column."""
-
-    def __getitem__(self, name: str, /) -> pl.Series:
-        """The values of a column; what holds of these holds of all."""
-
-
 class ScannedColumns:
     """The columns of a lazy frame. Of one with few different values all are given; of others, those of many rows, and a
     number that is not whole, if there is one.
@@ -74,6 +63,10 @@ class ScannedColumns:
             return head
         parts = self.rows.select(name).filter(pl.col(name) % 1 != 0).head(1).collect().to_series()
         return head.append(parts)
+
+
+RawColumns: TypeAlias = pl.DataFrame | ScannedColumns
+"""Columns by their names: those of a frame, or of rows that are elsewhere. What holds of their values holds of all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,7 @@ from anonfit.tables.schema import Role, Schema
 
 @dataclass(frozen=True, slots=True)
 class Persons:
-    """Who the rows stand for: each row a person, or by `counts` several persons, or by `entities` a person with
-    several rows.
-    """
+    """Whom rows stand for: a person each, by `counts` several, or by `entities` a person with several rows."""
 
     rows: int
     counts: NDArray[Any] | None = None
@@ -30,7 +28,7 @@ class Persons:
             return len(np.unique(self.entities))
         return self.rows if self.counts is None else int(self.counts.sum(dtype=np.int64))
 
-    def of_groups(self, groups: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    def of_groups(self, groups: NDArray[np.integer[Any]], count: int) -> NDArray[np.int64]:
         """How many persons each group of rows has."""
         if self.entities is not None:
             pairs = np.unique(groups.astype(np.int64) << 32 | self.entities)

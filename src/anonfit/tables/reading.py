@@ -26,9 +26,7 @@ from anonfit.tables.sniffing import CsvShape, sniff, uneven_line, unpacked_size,
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How to read: what counts as missing, what a text file looks like, which columns are wanted and which are
-    texts.
-    """
+    """How to read: what counts as missing, what a text file looks like, which columns are wanted or are texts."""
 
     missing: tuple[str, ...] = ("",)
     delimiter: str | None = None
@@ -237,7 +235,8 @@ def _missing_texts(frame: pl.DataFrame, missing: Collection[str], names: Collect
     for name in names:
         column = frame[name]
         if missing and isinstance(column.dtype, (pl.String, pl.Categorical, pl.Enum)):
-            if column.dtype == pl.String and not _any_of(column, missing):
+            # Comparing is much faster than looking up.
+            if column.dtype == pl.String and not any((column == text).any() for text in missing):
                 continue
             distinct, places = categorized(column)
             if distinct.is_in(sorted(missing)).any():
@@ -245,11 +244,6 @@ def _missing_texts(frame: pl.DataFrame, missing: Collection[str], names: Collect
                 column = pl.concat([known, pl.Series([None], dtype=pl.String)]).gather(places).alias(name)
                 changed.append(column)
     return frame.with_columns(changed) if changed else frame
-
-
-def _any_of(texts: pl.Series, some: Collection[str]) -> bool:
-    """Whether some of these texts occur; comparing is much faster than looking up."""
-    return any((texts == text).any() for text in some)
 
 
 def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:

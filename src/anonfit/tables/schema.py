@@ -220,15 +220,12 @@ Domain: TypeAlias = OrderedDomain | OrdinalDomain | NominalDomain
 
 def texts_of(values: pl.Series) -> pl.Series:
     """Values of any plain type as the texts that name them: whole numbers without a fraction, dates in ISO form."""
-    dtype = values.dtype
-    if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
-        return values.cast(pl.String)
-    if dtype.is_float():
-        whole = values.cast(pl.Int64, strict=False)
-        exact = (whole.cast(dtype) == values).fill_null(value=False)
-        texts = values.cast(pl.String)
-        return texts.set(exact, None).fill_null(whole.cast(pl.String)) if exact.any() else texts
-    return values.cast(pl.String)
+    texts = values.cast(pl.String)
+    if not values.dtype.is_float():
+        return texts
+    whole = values.cast(pl.Int64, strict=False)
+    exact = (whole.cast(values.dtype) == values).fill_null(value=False)
+    return texts.set(exact, None).fill_null(whole.cast(pl.String)) if exact.any() else texts
 
 
 def refuse_complex(values: pl.Series) -> None:
@@ -252,15 +249,11 @@ def require_known(
     where: str,
     error: type[DataError | TaxonomyError],
 ) -> None:
-    """Refuse values that a declared domain does not hold. They are records' values, so they are counted and their rows
-    told, not named.
+    """Refuse values that a declared domain (`where`, in words) does not hold. They are records' values, so they are
+    counted and their rows told, not named.
 
-    Args:
-        positions: (value,) the place of each distinct value in the domain, -1 for none.
-        values: (value,) the distinct values.
-        rows: (row,) the place of each row's value; missing rows have the place after the last.
-        where: What does not hold them, in words.
-        error: The kind of error.
+    positions: (value,) the place of each distinct value in the domain, -1 for none; values: (value,); rows: (row,) the
+    place of each row's value among them, after the last for a missing one.
     """
     unknown = int(np.count_nonzero(positions < 0))
     if unknown:

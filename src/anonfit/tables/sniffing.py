@@ -262,12 +262,8 @@ def _sniff(
 
 
 def without_empty_lines(path: Path, shape: CsvShape, records: int) -> bytes | None:
-    """The file's records without empty lines, if it has any; refuses a file with lines of too few fields.
-
-    Args:
-        path: The file.
-        shape: Its shape.
-        records: How many records it was read as, empty lines included.
+    """The file's records without empty lines, if it has any; refuses a file with lines of too few fields. `records` is
+    how many it was read as, empty lines included.
     """
     with _unpacked(path) as file:
         for _ in range(shape.skipped):

@@ -154,14 +154,8 @@ def _distinct(places: Iterable[int | float], domain: OrderedDomain) -> Axis:
 
 
 def selection_boundaries(predicates: Iterable[Predicate], domain: OrderedDomain) -> Axis:
-    """The values that predicates need as codes of a column besides those that rows have.
-
-    Args:
-        predicates: All predicates of a workload.
-        domain: The column, with the values that rows have.
-
-    Returns:
-        The values on the axis of the domain, ascending; each lies above its lowest value and below its highest.
+    """The values that predicates need as codes of a column besides those that rows have: on the axis of its domain,
+    ascending, each above the lowest value and below the highest.
     """
     dense = not has_steps(domain.dtype)
 
@@ -174,15 +168,7 @@ def selection_boundaries(predicates: Iterable[Predicate], domain: OrderedDomain)
 
 
 def with_boundaries(domain: OrderedDomain, places: Axis) -> tuple[OrderedDomain, Codes]:
-    """A domain with further values, which are codes that no row has.
-
-    Args:
-        domain: The column.
-        places: The values to add, on its axis.
-
-    Returns:
-        The new domain, and the new code of each old code.
-    """
+    """A domain with further values (on its axis), which are codes that no row has; and the new code of each old one."""
     values: Any = np.union1d(domain.values, places)
     shift = int(domain.has_missing)
     codes = np.zeros(len(domain.values) + shift, code_dtype(len(values) + shift))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,14 +71,11 @@ def cross_fitted_shares(
         raise ValueError("classes must be -1, or 0 to width - 1")
     divided, weight = _divided(columns, codes, classes, classes >= 0, weights=weights, seed=seed, folds=folds)
     learned = classes[divided.order[divided.learned]]
-    features = make_features(
-        columns, codes, divided, signals=_class_signals(learned, width), weights=weight[divided.learned]
-    )
-
-    def learn(training: TrainingRows, target: NDArray[np.int64]) -> Model:
-        return learn_classes(training, target, width)
-
-    shares = _cross_fitted(features, classes, weight, learn, width, threads=threads)
+    # (learned place, signal) whether a row is of the class, for the classes whose means tell most
+    common = np.argsort(-np.bincount(learned, minlength=width), kind="stable")[:_MOST_SIGNALS]
+    signals = (learned[:, None] == (np.array([1]) if width == 2 else np.sort(common))).astype(np.float64)
+    features = make_features(columns, codes, divided, signals=signals, weights=weight[divided.learned])
+    shares = _cross_fitted(features, classes, weight, partial(learn_classes, width=width), width, threads=threads)
     shares /= shares.sum(axis=1, keepdims=True)
     return shares
 
@@ -158,14 +156,6 @@ def _divided(
     placed = weights[divided.order]
     learned = placed[divided.learned]
     return divided, placed / learned.mean() if len(learned) else placed
-
-
-def _class_signals(classes: NDArray[np.int64], width: int) -> NDArray[np.float64]:
-    """Whether a row is of the class, for the classes whose means tell most. # (learned place, signal)"""
-    common = np.argsort(-np.bincount(classes, minlength=width), kind="stable")[:_MOST_SIGNALS]
-    shown = np.array([1]) if width == 2 else np.sort(common)
-    signals: NDArray[np.float64] = (classes[:, None] == shown).astype(np.float64)
-    return signals
 
 
 def _cross_fitted(

@@ -64,7 +64,8 @@ def divide(
 
     Rows that tie in all of this cannot be told apart, so whichever of them comes first, the models are the same.
     """
-    hashes = _hashes(_cell_keys(columns, codes, len(target)), seed)
+    start = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+    hashes = mixed(_cell_keys(columns, codes, len(target)) ^ start)
     # Unknown targets come first and are one value.
     sorting = np.where(known, target, -np.inf if target.dtype.kind == "f" else -1)
     keys = (sorting, hashes) if weights is None else (weights, sorting, hashes)
@@ -110,12 +111,6 @@ def _cell_keys(columns: Sequence[CodedColumn], codes: Sequence[Codes], rows: int
         keys = keys * np.uint64(column.size) + own.astype(np.uint64)
         room *= column.size
     return keys
-
-
-def _hashes(keys: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
-    """Keys in an order that only the seed knows; different keys stay different."""
-    start = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
-    return mixed(keys ^ start)
 
 
 def mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from fractions import Fraction
 from math import ceil, floor, inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -56,8 +56,11 @@ def compared(axis: Axis, relation: Relation, values: tuple[Value, ...], dtype: p
     """Which numbers of an axis stand in a relation to the values."""
     places = [place_of(value, dtype) for value in values]
     if relation in (Relation.IN, Relation.NOT_IN):
-        exact = [int(place) if isinstance(place, Fraction) else place for place in places if place == _whole(place)]
-        equal: NDArray[np.bool_] = np.isin(axis, _fitting(exact, axis))
+        if axis.dtype.kind == "i":  # it can hold whole numbers of 64 bits
+            whole = [int(place) for place in places if place % 1 == 0 and -(2**63) <= place < 2**63]
+            equal = np.isin(axis, np.array(whole, dtype=np.int64))
+        else:
+            equal = np.isin(axis, np.array(places, dtype=np.float64))
         return ~equal if relation == Relation.NOT_IN else equal
     (place,) = places
     # Against whole numbers a fraction is rounded to the side on which it changes nothing.
@@ -67,17 +70,6 @@ def compared(axis: Axis, relation: Relation, values: tuple[Value, ...], dtype: p
     if relation == Relation.LESS:
         return axis < low
     return axis <= high if relation == Relation.AT_MOST else axis > high
-
-
-def _whole(place: Fraction | float) -> Fraction | float:
-    return Fraction(floor(place)) if isinstance(place, Fraction) else place
-
-
-def _fitting(places: list[Any], axis: Axis) -> Axis:
-    """The places that an axis can hold."""
-    if axis.dtype.kind == "i":
-        return np.array([place for place in places if -(2**63) <= place < 2**63], dtype=np.int64)
-    return np.array(places, dtype=np.float64)
 
 
 def cut_places(relation: Relation, value: Value, dtype: pl.DataType) -> list[int | float]:

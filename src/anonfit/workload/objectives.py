@@ -41,9 +41,7 @@ MOST_NAMES = 64
 
 
 def feature_weights(workload: Workload, quasi_identifiers: Sequence[str]) -> dict[str, float]:
-    """The features among the quasi-identifiers (all if none is named), and how much each counts; those that do not
-    count are left out.
-    """
+    """The features among the quasi-identifiers (all if none is named) that count, and how much each does."""
     named = [name for name in quasi_identifiers if not workload.features or name in workload.features]
     weights = {name: float(workload.weights.get(name, 1.0)) for name in named}
     return {name: weight for name, weight in weights.items() if weight > 0}
@@ -122,9 +120,7 @@ def ranked(accuracies: Mapping[str, float], targets: set[str]) -> LearnedWeights
 
 
 def in_ranges(column: CodedColumn, codes: NDArray[np.int64], persons: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The range of each row: of an ordered column, ranges of equally many persons and missing for itself; of any other
-    its code.
-    """
+    """The range of each row: ranges of equally many persons, and missing apart; of a nominal column the code."""
     if column.mode != SplitMode.ORDERED:
         return codes
     counts = np.zeros(column.size, np.int64)

@@ -161,15 +161,14 @@ def mapped(predicate: Predicate, change: Callable[[Condition], Predicate]) -> Pr
 
 def kinds_of(columns: Sequence[Column], frame: pl.DataFrame) -> dict[str, ColumnKind]:
     """The kind of each column, by name; columns that the frame does not hold (identifiers) are known too."""
-    return {column.name: _kind_of(column, frame) for column in columns}
-
-
-def _kind_of(column: Column, frame: pl.DataFrame) -> ColumnKind:
-    dtype = frame.schema.get(column.name, pl.String())
-    declared = column_type(column, dtype)
-    # A taxonomy says what is near what; the order of the values has no part in it.
-    kind = ColumnType.NOMINAL if column.taxonomy is not None else declared
-    return ColumnKind(column, kind, _holding(declared, dtype))
+    kinds = {}
+    for column in columns:
+        dtype = frame.schema.get(column.name, pl.String())
+        declared = column_type(column, dtype)
+        # A taxonomy says what is near what; the order of the values has no part in it.
+        kind = ColumnType.NOMINAL if column.taxonomy is not None else declared
+        kinds[column.name] = ColumnKind(column, kind, _holding(declared, dtype))
+    return kinds
 
 
 def _holding(declared: ColumnType, dtype: pl.DataType) -> Holding:

@@ -58,12 +58,8 @@ def by_column(predicate: Predicate) -> Predicate:
 
 
 def rectangles_of(predicate: Predicate, part: Callable[[Predicate], Part], sizes: Sequence[int]) -> list[Rectangle]:
-    """Disjoint rectangles that together are what a predicate selects.
-
-    Args:
-        predicate: What is asked, put together by column.
-        part: What those of its parts select that are over one column.
-        sizes: How many codes each quasi-identifier has.
+    """Disjoint rectangles that together are what a predicate selects, which is put together by column; `part` says what
+    its parts over one column select, and `sizes` how many codes each quasi-identifier has.
     """
     return _Parter(part, [(1 << size) - 1 for size in sizes]).of(predicate)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The selections of a workload: from requests, also of one selection per value of a column, to rectangles of codes and
-the rows they count for. Columns that a release guards are not selected by.
+the rows they count for. Nothing is selected by sensitive columns, or by capped targets.
 """
 
 from __future__ import annotations
@@ -38,11 +38,8 @@ from anonfit.workload.truth import ColumnValues, RawTable, TableValues
 
 
 def selections_of_each(column: ColumnValues, domain: Domain | None) -> list[tuple[str, Condition]]:
-    """A condition per value that rows have, missing first, each with the text that says it.
-
-    Args:
-        column: The values of the column.
-        domain: What its codes stand for, if it is a quasi-identifier: its leaves are its values.
+    """A condition per value that rows have, missing first, each with the text that says it; a column with a domain is a
+    quasi-identifier, and of a nominal one the leaves are its values.
     """
     kind = column.kind
     name = kind.declared.name
@@ -140,13 +137,7 @@ class AskedSelections:
 def predicates_of(
     requests: Sequence[SelectionRequest], columns: Sequence[Column], frame: pl.DataFrame
 ) -> tuple[Predicate, ...]:
-    """The predicates of the requests that have one, for `selection_boundaries`; all faults are reported together.
-
-    Args:
-        requests: The selections of a workload.
-        columns: All columns of the table.
-        frame: Its raw rows.
-    """
+    """The predicates of the requests that have one, for `selection_boundaries`; all faults are reported together."""
     kinds = kinds_of(columns, frame)
     return tuple(asked.predicate for asked in _asked(requests, kinds, lambda _: []))
 
@@ -154,17 +145,8 @@ def predicates_of(
 def code_selections(
     requests: Sequence[SelectionRequest], columns: Sequence[Column], domains: Sequence[Domain], frame: pl.DataFrame
 ) -> Selections:
-    """Code the selections of a workload.
-
-    Args:
-        requests: The selections.
-        columns: All columns of the table.
-        domains: What the codes of each quasi-identifier stand for, with the boundaries of
-            the predicates (`with_boundaries`).
-        frame: The raw rows.
-
-    Returns:
-        The selections: disjoint rectangles of codes, and which rows each counts for.
+    """The selections of a workload as disjoint rectangles of codes, and which raw rows each counts for; the domains
+    have the boundaries of the predicates (`with_boundaries`).
     """
     rows = RawTable(frame)
     asked = ask_selections(requests, kinds_of(columns, frame), domains, rows)
@@ -192,13 +174,7 @@ def ask_selections(
 
 
 def code_predicates(predicates: Sequence[Predicate], domains: Sequence[Domain], rows: RawTable) -> CodedSelections:
-    """Code predicates as selections of equal weight.
-
-    Args:
-        predicates: What is asked.
-        domains: What the codes of each quasi-identifier stand for.
-        rows: The raw rows.
-    """
+    """Code predicates as selections of equal weight."""
     asked = [
         Selection("", predicate, 1.0, f"query {number}", is_each=True)
         for number, predicate in enumerate(predicates, start=1)
@@ -259,24 +235,17 @@ def _unmet(asked: Selection, values: TableValues) -> Iterator[str]:
                 yield f"{asked.place}: no row has {condition.column} = {written(value)}; a slip?"
 
 
-def refuse_guarded(
+def refuse_sensitive_selections(
     requests: Sequence[SelectionRequest], columns: Sequence[Column], frame: pl.DataFrame, *, is_capped: bool
 ) -> None:
-    """Refuse selections by columns that the release guards; all faults are reported together.
-
-    Args:
-        requests: The selections of a workload.
-        columns: All columns of the table.
-        frame: Its raw rows.
-        is_capped: Whether what groups tell of targets is capped.
-    """
+    """Refuse selections by sensitive columns and by targets that are capped; all faults are reported together."""
     predicates_of(requests, columns, frame)  # refuses those that cannot be read
     kinds = kinds_of(columns, frame)
     faults = [
         f"workload.selections[{number}]: {why}"
         for number, request in enumerate(requests)
         for name in _names(request, kinds)
-        if (why := why_guarded(name, kinds[name].declared.role, is_capped=is_capped))
+        if (why := why_not_selectable(name, kinds[name].declared.role, is_capped=is_capped))
     ]
     if faults:
         raise SpecError(faults)
@@ -289,7 +258,7 @@ def _names(request: SelectionRequest, kinds: Mapping[str, ColumnKind]) -> Iterab
     return dict.fromkeys(condition.column for condition in conditions_of(parse_predicate(request.where, kinds)))
 
 
-def why_guarded(name: str, role: Role, *, is_capped: bool) -> str | None:
+def why_not_selectable(name: str, role: Role, *, is_capped: bool) -> str | None:
     """Why nothing may be selected by a column; None if it may."""
     if role == Role.SENSITIVE:
         return (

@@ -14,21 +14,21 @@ from tree_reference import Node, Table, grow, leaf_of, spans_of
 
 from anonfit.algorithms.trees import growing
 from anonfit.algorithms.trees.building import prune
-from anonfit.algorithms.trees.growing import Demand, GrownTree, Variant, grow_tree
+from anonfit.algorithms.trees.growing import DecisionTreeGrower, Demand, GrownTree, Variant
 from anonfit.algorithms.trees.spans import find_spans
 from anonfit.engines.tree import LEAF
 from anonfit.errors import Infeasible, RequestError
 
 
 def grown(table: Table, variant: str, demand: Demand) -> GrownTree:
-    return grow_tree(
+    return DecisionTreeGrower(
         attributes(table),
         np.array(table.classes, np.int32),
         class_count=table.class_count,
         demand=demand,
         variant=Variant(variant),
         class_is_public=table.class_is_public,
-    )
+    ).grow()
 
 
 def as_nodes(found: GrownTree, table: Table) -> Node:
@@ -163,12 +163,12 @@ def test_rows_that_stand_for_several_persons_are_as_so_many_rows(tabled: int, mo
             asked["demand"] = Demand(asked["demand"].k)
         repeated = replace(columns, codes=np.ascontiguousarray(columns.codes[:, order]))
         try:
-            expected = grow_tree(repeated, labels[order], **asked)
+            expected = DecisionTreeGrower(repeated, labels[order], **asked).grow()
         except Infeasible as error:
             with pytest.raises(Infeasible, match=re.escape(str(error))):
-                grow_tree(columns, labels, persons=persons, **asked)
+                DecisionTreeGrower(columns, labels, persons=persons, **asked).grow()
             continue
-        found = grow_tree(columns, labels, persons=persons, **asked)
+        found = DecisionTreeGrower(columns, labels, persons=persons, **asked).grow()
         for name in ("column", "children", "start", "before"):
             assert getattr(found.tree, name).tolist() == getattr(expected.tree, name).tolist(), seed
         assert found.counts.tolist() == expected.counts.tolist()
@@ -203,11 +203,11 @@ def test_a_cap_on_spans_is_told(private: bool) -> None:
         2,
     )
     with pytest.raises(RequestError, match="max_spans = 2"):
-        grow_tree(
+        DecisionTreeGrower(
             attributes(table),
             np.array(table.classes, np.int32),
             class_count=2,
             demand=Demand(1),
             variant=Variant.ID3,
             max_spans=2,
-        )
+        ).grow()

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from anonfit import Infeasible, KAnonymousTreeClassifier, RequestError
-from anonfit.algorithms.trees.growing import Demand, Variant, _Grower, attributes_of
+from anonfit.algorithms.trees.growing import DecisionTreeGrower, Demand, Variant, attributes_of
 from anonfit.algorithms.trees.tree import DecisionTree
 from anonfit.engines.memory.tree_kernels import GAIN
 
@@ -39,7 +39,7 @@ def test_gains_at_the_root() -> None:
     ]
     attributes = attributes_of([one.domain for one in coded], [one.codes for one in coded], [True, False])
     labels = np.array([one == "good" for one in RISK], np.int32)
-    grower = _Grower(attributes, labels, 2, Demand(3), Variant.ID3, False, 10)
+    grower = DecisionTreeGrower(attributes, labels, class_count=2, demand=Demand(3), variant=Variant.ID3, max_spans=10)
     grower._weighed(grower.nodes[0])
     found = grower.nodes[0].splits
     assert found is not None
@@ -70,7 +70,7 @@ def test_who_has_which_span() -> None:
     tree = grown(3)
     _, of_row = find_spans(
         tree.nodes,
-        tree.is_public,
+        [name in tree.public for name in tree.columns],
         tree.tiling.cells(TABLE),
         np.array([one == "good" for one in RISK], np.int32),
         class_count=2,

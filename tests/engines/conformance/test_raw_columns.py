@@ -39,6 +39,7 @@ COLUMNS: dict[str, tuple[list[Any], Any]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("engine", FAST_ENGINES)
 @pytest.mark.parametrize("kind", COLUMNS)
 @pytest.mark.parametrize("source", ["frame", "parquet"])
@@ -57,6 +58,7 @@ def test_raw_columns(engine, kind, source, tmp_path):
     assert [repr(value) for value in found["raw"]] == [repr(value) for value in expected["raw"]]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("engine", FAST_ENGINES)
 @pytest.mark.parametrize("kind", ["boolean", "int8", "int64", "float32", "decimal", "date", "microseconds", "milliseconds",
                                   "nanoseconds", "zoned", "text", "categorical", "enum"])  # fmt: skip

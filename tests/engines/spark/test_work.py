@@ -23,6 +23,7 @@ def test_packs_come_back():
     assert [len(one) for one in unpacked([batch, batch], ["b"])] == [2, 0, 2, 0]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(200))
 def test_routing(seed):
     rng = np.random.default_rng(seed)
@@ -58,6 +59,7 @@ def test_routing(seed):
     assert_frame_equal(found.drop(NODE), pl.DataFrame(fields))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(200))
 def test_parts_one_after_the_other_are_the_sorted_rows(seed):
     rng = np.random.default_rng(seed)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands
 from anonfit.algorithms.mondrian import anonymize
-from anonfit.algorithms.top_down import Refining, anonymize_top_down
+from anonfit.algorithms.refining import Refining
+from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.evaluation.features import nodes_of, plain_features, recoded_features
 from anonfit.evaluation.learners import Model, learner

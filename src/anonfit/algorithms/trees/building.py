@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.trees.growing import Demand, GrownTree, Variant, attributes_of, grow_tree
-from anonfit.algorithms.trees.spans import Spans, find_spans, persons_by
+from anonfit.algorithms.trees.growing import DecisionTreeGrower, Demand, GrownTree, Variant, attributes_of
+from anonfit.algorithms.trees.spans import find_spans
 from anonfit.algorithms.trees.tree import ClassName, DecisionTree
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import AuditFailed, DataError, RequestError, listed
 from anonfit.recoding.building import build_recoding, cells_of_codes
 from anonfit.tables.codebook import code_column, column_type
+from anonfit.tables.persons import Persons
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Codes, Column, ColumnType, Domain, OrderedDomain
 
@@ -139,19 +140,17 @@ def code_training(
     k: int,
     growing: Growing,
 ) -> Training:
-    """Code the training rows of a frame; `labels` has the class of each, and `public` the columns that somebody may
-    know of a person.
-    """
-    domains, codes = [], []
+    """Code the training rows of a frame, with their classes; the columns of `public` may be known of a person."""
     for column in columns:
         require_divisible(column, frame[column.name].dtype, growing.variant)
+    coded = []
+    for column in columns:
         # Of a public column without a taxonomy, values that fewer than k persons have are one.
         least = k if column.name in public else growing.least_named
-        coded = code_column(column, frame[column.name], persons=rows_of_groups, k=least)
-        require_complete(coded.domain, coded.codes)
-        domains.append(coded.domain)
-        codes.append(coded.codes)
-    return Training(domains, codes, labels)
+        coded.append(code_column(column, frame[column.name], persons=Persons(len(frame)).of_groups, k=least))
+    for own in coded:
+        require_complete(own.domain, own.codes)
+    return Training([own.domain for own in coded], [own.codes for own in coded], labels)
 
 
 def build_tree(
@@ -178,45 +177,66 @@ def build_tree(
     Returns:
         The tree, and where the training rows are.
     """
-    domains, labels, persons = training.domains, training.labels, training.persons
+    domains = training.domains
     is_public = [domain.name in public for domain in domains]
     if growing.cut_points == CutPoints.VALUE:
         _require_public_cuts(domains, is_public)
-    grown = grow_tree(
+    grown = DecisionTreeGrower(
         attributes_of(domains, training.codes, is_public),
-        labels,
+        training.labels,
         class_count=len(classes),
         demand=demand,
         variant=growing.variant,
         class_is_public=class_is_public,
         max_spans=growing.max_spans,
-        persons=persons,
-    )
+        persons=training.persons,
+    ).grow()
     if growing.pruning is not None:
         grown = prune(grown, growing.pruning)
-    tiling = build_recoding(grown.tree, domains, points=growing.cut_points)
+    built = finish_tree(grown, training, public, target, classes, class_is_public, growing.cut_points)
+    # The spans were found anew, from the finished tree: nothing that growing believed is taken for granted.
+    spans = built.tree.spans
+    bad = int((~demand.allows(spans.counts)).sum())
+    if bad or int(spans.counts.sum()) != int(grown.counts[0].sum()):
+        raise AuditFailed(
+            f"{bad} span(s) of the grown tree do not hold what was asked; nothing is given out. This is a fault of "
+            "anonfit: please report it."
+        )
+    return built
+
+
+def finish_tree(
+    grown: GrownTree,
+    training: Training,
+    public: Collection[str],
+    target: str,
+    classes: Sequence[ClassName],
+    class_is_public: bool,
+    cut_points: CutPoints,
+) -> BuiltTree:
+    """Put cuts between values, and find the spans of the tree that comes of it."""
+    tiling = build_recoding(grown.tree, training.domains, points=cut_points)
     cells = [
         of_code[codes].astype(np.int32)
-        for of_code, codes in zip(cells_of_codes(tiling, domains), training.codes, strict=True)
+        for of_code, codes in zip(cells_of_codes(tiling, training.domains), training.codes, strict=True)
     ]
     spans, _ = find_spans(
         tiling.tree,
-        is_public,
+        [name in public for name in tiling.quasi_identifiers],
         cells,
-        labels,
+        training.labels,
         class_count=len(classes),
         class_is_public=class_is_public,
-        persons=persons,
+        persons=training.persons,
     )
-    _require_held(grown, spans, demand)
-    names = tuple(name for name, known in zip(tiling.quasi_identifiers, is_public, strict=True) if known)
+    names = tuple(name for name in tiling.quasi_identifiers if name in public)
     tree = DecisionTree(tiling, names, target, tuple(classes), class_is_public, grown.counts, spans)
-    return BuiltTree(tree, cells, domains)
+    return BuiltTree(tree, cells, training.domains)
 
 
 def require_complete(domain: Domain, codes: Codes, times: NDArray[np.int64] | None = None) -> None:
     """Refuse a column with missing values; each code stands for so many rows."""
-    gaps = int(persons_by(codes, times, 1)[0]) if domain.coded().has_missing else 0
+    gaps = int(Persons(len(codes), times).of_groups(codes, 1)[0]) if domain.has_missing else 0
     if gaps:
         raise DataError(
             f"column '{domain.name}' has {gaps} missing value(s): what a missing value tells of a person is not "
@@ -246,19 +266,4 @@ def _require_public_cuts(domains: Sequence[Domain], is_public: Sequence[bool]) -
         raise RequestError(
             f"cut_points = 'value' would tell values of single persons in the private column {listed(revealing)}; use "
             "cut_points = 'simplest'."
-        )
-
-
-def rows_of_groups(groups: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """How many rows each group has: in training data of a tree a row is a person."""
-    return np.bincount(groups, minlength=count)
-
-
-def _require_held(grown: GrownTree, spans: Spans, demand: Demand) -> None:
-    """The spans are found anew, from the finished tree: nothing that growing believed is taken for granted."""
-    bad = int((~demand.allows(spans.counts)).sum())
-    if bad or int(spans.counts.sum()) != int(grown.counts[0].sum()):
-        raise AuditFailed(
-            f"{bad} span(s) of the grown tree do not hold what was asked; nothing is given out. This is a fault of "
-            "anonfit: please report it."
         )

@@ -13,12 +13,12 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.trees.spans import persons_by
 from anonfit.engines.memory.tree_kernels import BEFORE, FACTS, GAIN, HIGH, INFO, LOW, PLACE, SpanRuns, part_rows
 from anonfit.engines.memory.tree_splits import weigh
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import Infeasible, RequestError
 from anonfit.privacy.models import at_least, at_most, plain
+from anonfit.tables.persons import Persons
 from anonfit.tables.schema import Codes, Domain, NominalDomain
 from anonfit.tables.taxonomy import Taxonomy
 
@@ -175,9 +175,7 @@ class Variant(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GrownTree:
-    """A tree over codes, the training persons of each node by class, and, while nothing is pruned, the span of each
-    row.
-    """
+    """A tree over codes, the training persons of each node by class, and, before pruning, the span of each row."""
 
     tree: Tree
     counts: NDArray[np.int64]  # (node, class)
@@ -203,51 +201,26 @@ class _Node:
     before: int = -1
 
 
-def grow_tree(
-    attributes: Attributes,
-    labels: NDArray[np.int32],
-    *,
-    class_count: int,
-    demand: Demand,
-    variant: Variant = Variant.C45,
-    class_is_public: bool = False,
-    max_spans: int = 1_000_000,
-    persons: NDArray[np.int64] | None = None,
-) -> GrownTree:
-    """Grow a tree whose every span meets a demand.
-
-    Args:
-        attributes: The columns that may be tested.
-        labels: The class of each row.
-        class_count: How many classes there are.
-        demand: What every span must hold.
-        variant: How splits are compared.
-        class_is_public: Whether the class is known like a public column.
-        max_spans: The most spans that are kept.
-        persons: How many persons each row stands for, at least one; by default one.
-
-    Returns:
-        The tree, in breadth-first order, not pruned.
-    """
-    return _Grower(attributes, labels, class_count, demand, variant, class_is_public, max_spans, persons).grow()
-
-
-class _Grower:
-    """The state of growing."""
+class DecisionTreeGrower:
+    """Grows a tree whose every span meets a demand."""
 
     def __init__(
         self,
         attributes: Attributes,
         labels: NDArray[np.int32],
+        *,
         class_count: int,
         demand: Demand,
-        variant: Variant,
-        class_is_public: bool,
-        max_spans: int,
+        variant: Variant = Variant.C45,
+        class_is_public: bool = False,
+        max_spans: int = 1_000_000,
         persons: NDArray[np.int64] | None = None,
     ) -> None:
+        """`labels` is the class of each row, `max_spans` the most spans that are kept, and `persons` how many each row
+        stands for: at least one, by default one.
+        """
         rows = len(labels)
-        counts = persons_by(labels, persons, class_count)
+        counts = Persons(rows, persons).of_groups(labels, class_count)
         self.persons = np.zeros(0, np.int64) if persons is None else persons
         require_demand(demand, counts, class_is_public=class_is_public)
         self.attributes, self.labels, self.demand, self.variant = attributes, labels, demand, variant
@@ -273,7 +246,7 @@ class _Grower:
         self.queue: list[tuple[int, int]] = []
 
     def grow(self) -> GrownTree:
-        """Split the best node while there is one."""
+        """Split the best node while there is one. The tree is in breadth-first order, and not pruned."""
         self._enqueue(0)
         while self.queue:
             _, number = heapq.heappop(self.queue)

@@ -23,7 +23,6 @@ from anonfit.algorithms.trees.building import (
     require_divisible,
 )
 from anonfit.algorithms.trees.growing import Demand
-from anonfit.algorithms.trees.spans import persons_by
 from anonfit.algorithms.trees.tree import ClassName, DecisionTree
 from anonfit.engines.contract import CountRequest, Engine, OutOfCore, out_of_core
 from anonfit.engines.levels.shape import code_name, target_name
@@ -33,6 +32,7 @@ from anonfit.recoding.columns import interval_label
 from anonfit.recoding.recoding import Recoding
 from anonfit.runtime.progress import Stage, silent
 from anonfit.tables.codebook import typed
+from anonfit.tables.persons import Persons
 from anonfit.tables.schema import Column, Domain, Role, Schema, code_dtype
 from anonfit.workload.targets import TargetRequest, is_numeric
 
@@ -51,12 +51,10 @@ class Classes:
 def classes_of_target(
     request: TargetRequest, column: Column, values: pl.Series, times: NDArray[np.int64] | None = None
 ) -> Classes:
-    """The classes of a target; all rows must have one. Each value stands for so many rows, for one if that is not
-    said.
-    """
+    """The classes of a target, which all rows must have; `times` says how many rows have each value, if not one."""
     import polars as pl
 
-    gaps = int(persons_by(values.is_null().to_numpy().astype(np.int64), times, 2)[1])
+    gaps = int(Persons(len(values), times).of_groups(values.is_null().to_numpy().astype(np.int64), 2)[1])
     if gaps:
         raise DataError(
             f"the target '{request.column}' has {gaps} missing value(s), and a tree can learn nothing from a row "
@@ -67,7 +65,9 @@ def classes_of_target(
         if numbers.null_count():
             raise DataError(f"the target '{request.column}' has classes by numbers, and does not hold numbers.")
         edges = np.array(request.classes, np.float64)
-        return Classes(np.searchsorted(edges, numbers.to_numpy(), side="right").astype(np.int32), _intervals(edges))
+        ends: Sequence[str | None] = [None, *(f"{edge:.15g}" for edge in edges.tolist()), None]
+        names_of_classes = tuple(interval_label(low, high) for low, high in pairwise(ends))
+        return Classes(np.searchsorted(edges, numbers.to_numpy(), side="right").astype(np.int32), names_of_classes)
     if is_numeric(request, column, values):
         raise SpecError(
             [
@@ -92,12 +92,6 @@ def _texts(values: pl.Series) -> pl.Series:
     return values.cast(pl.String)
 
 
-def _intervals(edges: NDArray[np.float64]) -> tuple[str, ...]:
-    texts = [f"{edge:.15g}" for edge in edges.tolist()]
-    ends: Sequence[str | None] = [None, *texts, None]
-    return tuple(interval_label(low, high) for low, high in pairwise(ends))
-
-
 Box = tuple[tuple[int, int], ...]
 """The first and last cell of every public column."""
 
@@ -114,16 +108,8 @@ class _Part:
 
 
 def public_recoding(tree: DecisionTree, cells: Sequence[NDArray[np.int32]]) -> tuple[Recoding, NDArray[np.int32]]:
-    """The tiling of the public domain by the spans of a tree, and the node of each training row in it.
-
-    Parts of the domain that no training row is in are not divided further.
-
-    Args:
-        tree: The tree.
-        cells: For each of its columns, the cell of each training row.
-
-    Returns:
-        The recoding of the public columns, and the rows' nodes.
+    """The tiling of the public domain by the spans of a tree, and the node of each training row in it; `cells` has, for
+    each column of the tree, the cell of each row. Parts of the domain that no row is in are not divided further.
     """
     nodes = tree.nodes
     assert not (nodes.set_of >= 0).any(), "a tree divides columns by runs of cells"

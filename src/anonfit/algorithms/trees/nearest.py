@@ -12,20 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.trees.building import pruned_at, rows_of_groups
+from anonfit.algorithms.trees.building import Training, finish_tree, pruned_at
 from anonfit.algorithms.trees.growing import Demand, GrownTree, demand_of, require_demand
 from anonfit.algorithms.trees.making import classes_of_target
 from anonfit.algorithms.trees.released import ReleasedTree, release_tree
-from anonfit.algorithms.trees.spans import find_spans
-from anonfit.algorithms.trees.tree import DecisionTree
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import AuditFailed, DataError, RequestError, did_you_mean, listed
-from anonfit.recoding.building import build_recoding, cells_of_codes
 from anonfit.tables.codebook import code_column
 from anonfit.tables.frames import from_frame
+from anonfit.tables.persons import Persons
 from anonfit.tables.reading import ReadOptions, read_table
 from anonfit.tables.scales import CutPoints
-from anonfit.tables.schema import Column, ColumnType, OrderedDomain, Role
+from anonfit.tables.schema import Codes, Column, ColumnType, OrderedDomain, Role
 from anonfit.workload.targets import TargetRequest
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ class FittedTree:
 
     tree: Tree
     domains: tuple[OrderedDomain, ...]
-    codes: tuple[NDArray[np.int32], ...]  # (column)(row)
+    codes: tuple[Codes, ...]  # (column)(row)
     taught: NDArray[np.int64]  # (node,) the rows it had when it was fitted; of a tree of a forest, those drawn for it
 
 
@@ -95,7 +93,7 @@ def read_fitted_tree(model: Any, frame: pl.DataFrame, features: Sequence[str]) -
     return FittedTree(tree, tuple(domain for domain, _ in coded), tuple(codes for _, codes in coded), taught)
 
 
-def _coded(name: str, frame: pl.DataFrame) -> tuple[OrderedDomain, NDArray[np.int32]]:
+def _coded(name: str, frame: pl.DataFrame) -> tuple[OrderedDomain, Codes]:
     """A column of numbers."""
     import polars as pl
 
@@ -113,11 +111,11 @@ def _coded(name: str, frame: pl.DataFrame) -> tuple[OrderedDomain, NDArray[np.in
     coded = code_column(
         Column(name, Role.QUASI_IDENTIFIER, ColumnType.CONTINUOUS),
         values,
-        persons=rows_of_groups,
+        persons=Persons(len(values)).of_groups,
         k=1,
     )
     assert isinstance(coded.domain, OrderedDomain)
-    return coded.domain, coded.codes.astype(np.int32)
+    return coded.domain, coded.codes
 
 
 def nearest_safe_tree(
@@ -166,19 +164,11 @@ def nearest_safe_tree(
     if (grown.counts.sum(axis=1) < fitted.taught).any():
         raise DataError(f"some nodes of the tree were taught with more rows than the data has: {OTHER_ROWS}")
     kept = safe_tests(fitted, is_public, classes.of_row, demand, grown.counts, class_is_public=is_known)
+    training = Training(fitted.domains, fitted.codes, classes.of_row)
     pruned = pruned_at(grown, ~kept)
-    tiling = build_recoding(pruned.tree, fitted.domains, points=CutPoints.SIMPLEST)
-    cells = [
-        of_code[codes].astype(np.int32)
-        for of_code, codes in zip(cells_of_codes(tiling, fitted.domains), fitted.codes, strict=True)
-    ]
-    spans, _ = find_spans(
-        tiling.tree, is_public, cells, classes.of_row, class_count=len(classes.names), class_is_public=is_known
-    )
-    if not demand.allows(spans.counts).all():
+    tree = finish_tree(pruned, training, public, target, classes.names, is_known, CutPoints.SIMPLEST).tree
+    if not demand.allows(tree.spans.counts).all():
         raise AuditFailed("a span of the pruned tree does not hold what was asked; this is a fault of anonfit.")
-    tested_public = tuple(name for name in names if name in public)
-    tree = DecisionTree(tiling, tested_public, target, classes.names, is_known, pruned.counts, spans)
     return release_tree(tree, populations)
 
 

@@ -15,12 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.trees.spans import Spans
-from anonfit.algorithms.trees.tree import ClassName, DecisionTree
-from anonfit.engines.tree import LEAF, Tree
+from anonfit.algorithms.trees.tree import ClassName, DecisionTree, TiledTree
+from anonfit.engines.tree import LEAF
 from anonfit.errors import AnonfitError, DataError, ReleaseError, RequestError, did_you_mean, listed
-from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import recoding_of
-from anonfit.recoding.values import Unseen
 from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 from anonfit.tables.frames import from_frame
 
@@ -48,13 +46,7 @@ class Exposure:
 
 def exposure_of(spans: Spans, confidences: Sequence[float] = CONFIDENCES) -> Exposure | None:
     """The exposure of a tree with a private class; None where the class is public, and there is nothing to expose.
-
-    Args:
-        spans: The spans of the tree.
-        confidences: Shares of the likeliest class, for each of which persons are counted.
-
-    Returns:
-        The numbers of persons.
+    Persons are counted for each of `confidences`, which are shares of the likeliest class.
     """
     if (spans.classes >= 0).any():
         return None
@@ -85,7 +77,7 @@ class Populations(StrEnum):
 
 
 @dataclass(frozen=True)
-class ReleasedTree:
+class ReleasedTree(TiledTree):
     """A tree that can be saved, drawn, asked and loaded again.
 
     `bins` has for every leaf and class the training persons (`exact`), the share of the class (`relative`), or
@@ -94,34 +86,9 @@ class ReleasedTree:
     not among `classes`.
     """
 
-    tiling: Recoding
-    public: tuple[str, ...]
-    target: str
-    classes: tuple[ClassName, ...]
-    class_is_public: bool
     populations: Populations
     bins: NDArray[np.float64] | None  # (leaf, class)
     predicts: NDArray[np.int64]  # (leaf,)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns it may test."""
-        return self.tiling.quasi_identifiers
-
-    @property
-    def private(self) -> tuple[str, ...]:
-        """The columns that only the owner of the data knows."""
-        return tuple(name for name in self.columns if name not in self.public)
-
-    @property
-    def nodes(self) -> Tree:
-        """The nodes, as flat arrays."""
-        return self.tiling.tree
-
-    @property
-    def leaves(self) -> int:
-        """How many leaves there are, empty ones included."""
-        return len(self.predicts)
 
     def __repr__(self) -> str:
         """What it is, in short."""
@@ -143,13 +110,6 @@ class ReleasedTree:
                 weights[node] = weights[parent]
         return weights
 
-    @cached_property
-    def _class_of(self) -> NDArray[np.int64]:
-        """(node,) the class that is predicted."""
-        classes: NDArray[np.int64] = self._weights.argmax(axis=1)
-        classes[self.nodes.column == LEAF] = self.predicts
-        return classes
-
     def predict(self, data: Any) -> NDArray[Any]:
         """The class of every row.
 
@@ -161,13 +121,13 @@ class ReleasedTree:
             The classes.
         """
         names = np.array(self.classes, dtype=object if len({type(name) for name in self.classes}) > 1 else None)
-        predicted: NDArray[Any] = names[self._class_of[self._ends(data)]]
+        classes = self._weights.argmax(axis=1)  # (node,)
+        classes[self.nodes.column == LEAF] = self.predicts
+        predicted: NDArray[Any] = names[classes[self._ends(data)]]
         return predicted
 
     def predict_shares(self, data: Any) -> NDArray[np.float64]:
-        """The share of every class where each row ends, in the order of `classes`: 0 or 1 where only the most frequent
-        class is told.
-        """
+        """The share of every class where each row ends, in the order of `classes`; 0 or 1 with `majority`."""
         weights = self._weights[self._ends(data)]
         shares: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
         return shares
@@ -181,7 +141,7 @@ class ReleasedTree:
         frame = from_frame(data)
         if absent := [name for name in self.columns if name not in frame.columns]:
             raise DataError(f"the data has no column {listed(absent)}; the tree needs every column it was grown with.")
-        return self.tiling.nodes(self.tiling.cells(frame, unseen=Unseen.ANCESTOR))
+        return self.nodes_of(frame)
 
     def to_model_json(self) -> str:
         """The tree as the text of model.json."""

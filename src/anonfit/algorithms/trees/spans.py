@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.tree import LEAF, Tree
+from anonfit.tables.persons import Persons
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype
 
 ANY_CLASS = -1
@@ -54,15 +54,6 @@ class Spans:
         return self.leaves[self.first[span] : self.first[span + 1]]
 
 
-def persons_by(numbers: NDArray[np.integer[Any]], persons: NDArray[np.int64] | None, count: int) -> NDArray[np.int64]:
-    """The persons of each of `count` numbers (classes, or spans and classes); a row is one person if not said else."""
-    if persons is None:
-        return np.bincount(numbers, minlength=count)
-    # Sums of whole numbers below 2^53 are exact.
-    sums: NDArray[np.int64] = np.bincount(numbers, weights=persons, minlength=count).astype(np.int64)
-    return sums
-
-
 def find_spans(
     tree: Tree,
     public: Sequence[bool],
@@ -76,7 +67,7 @@ def find_spans(
     """The spans of rows in a tree, and the span of each row.
 
     Args:
-        tree: The tree over cells.
+        tree: The tree over cells, which divides columns by runs of them.
         public: For each column, whether it is public.
         cells: For each column, the cell of each row.
         classes: The class of each row.
@@ -97,7 +88,11 @@ def find_spans(
     for leaf, node in enumerate(np.flatnonzero(tree.column == LEAF).tolist()):
         reaching = np.unique(of_row[reached[node]])
         pairs.append(np.stack([reaching, np.full(len(reaching), leaf)], axis=1))
-    counts = persons_by(of_row * class_count + classes, persons, len(used) * class_count).reshape(-1, class_count)
+    counts = (
+        Persons(rows, persons)
+        .of_groups(of_row * class_count + classes, len(used) * class_count)
+        .reshape(-1, class_count)
+    )
     return _in_order(np.concatenate(pairs), of_row, counts, class_is_public)
 
 
@@ -110,11 +105,12 @@ def _of_leaves(
     persons: NDArray[np.int64] | None,
 ) -> tuple[Spans, NDArray[np.int32]]:
     """The spans where only public columns are tested: every person's leaf is known."""
-    leaf = _leaves_of(tree, cells, len(classes)).astype(np.int64)
+    rows = len(classes)
+    leaf = _leaves_of(tree, cells, rows).astype(np.int64)
     # Spans of one leaf each, in the order of the leaves and of the classes.
     span = leaf * class_count + classes if class_is_public else leaf
     used, of_row = np.unique(span, return_inverse=True)
-    counts = persons_by(of_row * class_count + classes, persons, len(used) * class_count)
+    counts = Persons(rows, persons).of_groups(of_row * class_count + classes, len(used) * class_count)
     own = used % class_count if class_is_public else np.full(len(used), ANY_CLASS)
     leaves = used // class_count if class_is_public else used
     spans = Spans(
@@ -153,21 +149,13 @@ def _reached(
         if not public[column]:
             reached[first : first + count] = [rows] * count
             continue
-        child = _children(tree, node, first, cells[column][rows])
+        child = np.searchsorted(tree.start[first + 1 : first + count], cells[column][rows], side="right")
         for number in range(count):
             reached[first + number] = rows[child == number]
         keys, place = np.unique(span[rows] * count + child, return_inverse=True)
         span[rows] = used + place
         used += len(keys)
     return reached
-
-
-def _children(tree: Tree, node: int, first: int, cells: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Which child of a node each cell belongs to."""
-    count = int(tree.children[node])
-    if tree.set_of[node] >= 0:
-        return np.where(np.isin(cells, tree.sets[tree.set_of[node]]), 0, 1)
-    return np.searchsorted(tree.start[first + 1 : first + count], cells, side="right")
 
 
 def _in_order(

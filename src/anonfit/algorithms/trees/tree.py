@@ -25,12 +25,10 @@ ClassName: TypeAlias = str | int | float | bool
 
 
 @dataclass(frozen=True)
-class DecisionTree:
-    """A tree of tests on public and private columns, and who of the training persons is where.
+class TiledTree:
+    """The tests of a tree on public and private columns, and its class.
 
-    The regions of `tiling` are the leaves, numbered alike; a son that no training row comes to is one of them. A *bin*
-    is a leaf together with a class. `counts` has every node's training persons by class, so that rows which end
-    early, at a value that is not known, are predicted too.
+    The regions of `tiling` are the leaves, numbered alike; a son that no training row comes to is one of them.
     """
 
     tiling: Recoding
@@ -38,8 +36,6 @@ class DecisionTree:
     target: str
     classes: tuple[ClassName, ...]
     class_is_public: bool
-    counts: NDArray[np.int64]  # (node, class)
-    spans: Spans
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -48,13 +44,8 @@ class DecisionTree:
 
     @property
     def private(self) -> tuple[str, ...]:
-        """The columns that only the data owner knows."""
+        """The columns that only the owner of the data knows."""
         return tuple(name for name in self.columns if name not in self.public)
-
-    @property
-    def is_public(self) -> tuple[bool, ...]:
-        """(column,) whether each is public."""
-        return tuple(name in self.public for name in self.columns)
 
     @property
     def nodes(self) -> Tree:
@@ -65,6 +56,22 @@ class DecisionTree:
     def leaves(self) -> int:
         """How many leaves there are, empty ones included."""
         return self.nodes.regions
+
+    def nodes_of(self, frame: pl.DataFrame) -> NDArray[np.int32]:
+        """The node that each row ends in: its leaf, or a node above where a nominal value is not known."""
+        return self.tiling.nodes(self.tiling.cells(frame, unseen=Unseen.ANCESTOR))
+
+
+@dataclass(frozen=True)
+class DecisionTree(TiledTree):
+    """A tree, and who of the training persons is where.
+
+    A *bin* is a leaf together with a class. `counts` has every node's training persons by class, so that rows which end
+    early, at a value that is not known, are predicted too.
+    """
+
+    counts: NDArray[np.int64]  # (node, class)
+    spans: Spans
 
     @property
     def leaf_nodes(self) -> NDArray[np.int64]:
@@ -102,10 +109,6 @@ class DecisionTree:
         counts = self.counts[self.counted_node]
         shares: NDArray[np.float64] = counts / counts.sum(axis=1, keepdims=True)
         return shares
-
-    def nodes_of(self, frame: pl.DataFrame) -> NDArray[np.int32]:
-        """The node that each row ends in: its leaf, or a node above where a nominal value is not known."""
-        return self.tiling.nodes(self.tiling.cells(frame, unseen=Unseen.ANCESTOR))
 
     def to_model_json(self) -> str:
         """The tree as the text of model.json, with the exact number of persons in every bin."""

@@ -68,8 +68,11 @@ class Origins:
         while scope is not None:
             sources = {alias.lower(): source for alias, (_, source) in scope.selected_sources.items()}
             if table:
-                if table.lower() in sources:
-                    return self._in(sources[table.lower()], name)
+                source = sources.get(table.lower())
+                if isinstance(source, exp.Table):
+                    return Origin(([name, [str(source.name)]],), is_plain=True)
+                if source is not None:
+                    return self._output(source, name) if isinstance(source, Scope) else NOWHERE
             else:
                 origin = self._unqualified(list(sources.values()), name)
                 if origin is not None:
@@ -86,11 +89,6 @@ class Origins:
                     return origin
         tables = sorted({str(source.name) for source in sources if isinstance(source, exp.Table)})
         return Origin(([name, tables],), is_plain=True) if tables else None
-
-    def _in(self, source: Any, name: str) -> Origin:
-        if isinstance(source, exp.Table):
-            return Origin(([name, [str(source.name)]],), is_plain=True)
-        return self._output(source, name) if isinstance(source, Scope) else NOWHERE
 
     def _output(self, scope: Scope, name: str) -> Origin:
         """What a query gives under a name."""

@@ -41,16 +41,8 @@ CONDITIONS = 32
 
 
 def minterms(counts: Mapping[Predicate, int], rows: RawRows, *, most: int, k: int) -> list[Merged]:
-    """The min-terms of a log that are asked for most.
-
-    Args:
-        counts: Predicates, and how many queries have each.
-        rows: The raw rows.
-        most: How many min-terms are kept at most.
-        k: How many persons a part must have.
-
-    Returns:
-        Min-terms, those first that most queries ask for.
+    """At most so many min-terms of at least k persons, those first that most queries ask for; `counts` says how many
+    queries have each predicate.
     """
     conditions = _frequent(counts)
     if not conditions:

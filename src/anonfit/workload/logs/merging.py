@@ -201,16 +201,8 @@ def _alternatives(predicate: Predicate) -> list[Predicate] | None:
 
 
 def merge(counts: Mapping[Predicate, int], rows: RawRows, *, most: int, seed: int = 0) -> list[Merged]:
-    """The rectangles that are asked for most.
-
-    Args:
-        counts: Predicates, and how many queries have each.
-        rows: The raw rows.
-        most: How many rectangles are kept at most.
-        seed: Of the rows that are looked at where there are many.
-
-    Returns:
-        The rectangles, the most frequent first.
+    """At most so many rectangles, the most frequent first; `counts` says how many queries have each predicate, and the
+    seed is that of the rows that are looked at where there are many.
     """
     single: dict[Predicate, int] = {}
     for predicate, times in counts.items():

@@ -89,12 +89,7 @@ class Quoting:
 
 
 def read_statements(paths: Sequence[Path], quoting: Quoting) -> Iterator[Statement]:
-    """The statements of files, in their order.
-
-    Args:
-        paths: Text files. A statement ends with a semicolon, or with its line where every line is one.
-        quoting: How texts and names are quoted.
-    """
+    """The statements of text files, in order. One ends with a semicolon, or with its line where every line is one."""
     for path in paths:
         refuse_endless(path)
         try:
@@ -305,17 +300,7 @@ def dialect_quoting(name: str | None) -> tuple[Quoting, str]:
 def parse_statements(
     texts: Sequence[str], dialect: str | None, *, seconds: float = SECONDS, all_seconds: float = ALL_SECONDS
 ) -> Iterator[Parsed]:
-    """Parse statements, one after the other.
-
-    Args:
-        texts: The statements.
-        dialect: Of sqlglot.
-        seconds: How long each may take.
-        all_seconds: How long all may take.
-
-    Returns:
-        What each uses, in their order.
-    """
+    """What each statement uses, in their order; each may take so many seconds, and all of them together."""
     done, end = 0, monotonic() + all_seconds
     while done < len(texts):
         process = _Process(dialect)

@@ -27,7 +27,7 @@ from anonfit.workload.predicates import (
     all_of,
     any_of,
 )
-from anonfit.workload.selections import why_guarded
+from anonfit.workload.selections import why_not_selectable
 
 DEEPEST = 40
 """Parentheses, brackets and words within each other: a parser calls itself about twenty times for each."""
@@ -177,7 +177,9 @@ class Shaper:
                 if not mark and self.joins_list(words, slots, values, at):
                     continue
                 if not mark and _is_value(words) and len(slots) < MOST_WORDS:
-                    words.append(_slot(len(slots), is_text=kind == "text"))
+                    opening, closing = TEXT_SLOT
+                    is_text = kind == "text"
+                    words.append(f"'{opening}{len(slots)}{closing}'" if is_text else f"{NUMBER_SLOT}{len(slots):04d}")
                     slots.append([at])
                     continue
                 word = mark + KEPT
@@ -252,10 +254,6 @@ def _is_value(words: list[str]) -> bool:
     return word in BEFORE_VALUES or (word == "(" and at > 0 and words[at - 1].lower() == "in")
 
 
-def _slot(number: int, *, is_text: bool) -> str:
-    return f"'{TEXT_SLOT[0]}{number}{TEXT_SLOT[1]}'" if is_text else f"{NUMBER_SLOT}{number:04d}"
-
-
 Slots = Sequence[Sequence[WrittenValue]]
 MOST_VALUES = 1_000
 """Values of a condition; more are no rectangle that people would ask for again."""
@@ -310,17 +308,17 @@ class QueriedColumns:
         kind = self.kinds[name]
         if not kind.is_released:
             return f"'{name}' is not released (its role is '{kind.declared.role}')"
-        if why_guarded(name, kind.declared.role, is_capped=self.is_capped):
+        if why_not_selectable(name, kind.declared.role, is_capped=self.is_capped):
             return f"'{name}' is guarded (its role is '{kind.declared.role}')"
         return f"'{name}' holds no plain values" if kind.holding == Holding.NOTHING_PLAIN else None
 
 
 class Filler:
-    """Fills trees; `tell` is told why a part could not be used."""
+    """Fills trees; `on_unused` is called with the reason why a part could not be used."""
 
-    def __init__(self, columns: QueriedColumns, tell: Callable[[str], None]) -> None:
+    def __init__(self, columns: QueriedColumns, on_unused: Callable[[str], None]) -> None:
         self.columns = columns
-        self.tell = tell
+        self.on_unused = on_unused
         self.known: dict[tuple[str, str, str], tuple[Value, ...] | str] = {}
 
     def fill(self, tree: Sequence[Any], slots: Slots, *, negated: bool = False) -> Filled:
@@ -344,7 +342,7 @@ class Filler:
     def unknown(self, reason: str) -> Filled:
         """A part that could not be used."""
         if reason:
-            self.tell(reason)
+            self.on_unused(reason)
         return UNKNOWN
 
     def condition(self, tree: Sequence[Any], slots: Slots, *, negated: bool) -> Filled:

@@ -65,7 +65,11 @@ class _Statement:
         return {
             "is_query": True,
             "tables": sorted({name for scope in self.scopes for name in _tables(scope)}),
-            "all": any(_shows_all(scope) for scope in selects),
+            "all": any(
+                part.is_star and not within(part, exp.Count)
+                for scope in selects
+                for part in scope.expression.expressions
+            ),
             **{name: _different(columns) for name, columns in used.items()},
             "selections": [tree for tree in trees if tree is not None],
             "asks": self.asked(),
@@ -196,10 +200,6 @@ def _tables(scope: Scope) -> Iterator[str]:
     for _, source in scope.selected_sources.values():
         if isinstance(source, exp.Table):
             yield str(source.name)
-
-
-def _shows_all(scope: Scope) -> bool:
-    return any(part.is_star and not within(part, exp.Count) for part in scope.expression.expressions)
 
 
 def _is_plain(scope: Scope, *, is_outer: bool) -> bool:

@@ -102,16 +102,8 @@ class _Alike:
 def read_log(
     paths: Sequence[Path], columns: QueriedColumns, *, dialect: str | None = None, most_shapes: int = MOST_SHAPES
 ) -> LogTally:
-    """Read and count the statements of log files; none is executed.
-
-    Args:
-        paths: Text files of SQL statements.
-        columns: Those of the table that the log is about.
-        dialect: Of the SQL, by sqlglot's name.
-        most_shapes: How many shapes of statements are parsed.
-
-    Returns:
-        The counts.
+    """Read and count the SQL statements of log files, none of which is executed; `columns` are those of the table that
+    the log is about, and the dialect is sqlglot's name for it.
     """
     require_dialect(dialect)
     tally = LogTally()
