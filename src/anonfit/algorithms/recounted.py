@@ -54,7 +54,7 @@ class CellGroups(Groups):
         # Cells may have very many persons.
         self.number_type = np.uint32 if total <= np.iinfo(np.uint32).max else np.int64
         table = CodedTable(columns, self._codes_of(counted), len(counted.nodes), self._persons_of(counted))
-        of_cells = [replace(column, codes=values) for column, values in self._values_of(counted, constraints)]
+        of_cells = self._of_cells(counted, constraints)
         super().__init__(table, requirements, silent=silent, constraints=of_cells, threads=threads)
 
     def watch(self, column: int, slots: NDArray[np.int32], width: int, *, by_value: bool) -> None:
@@ -100,10 +100,9 @@ class CellGroups(Groups):
             grouping.groups = np.concatenate([grouping.groups[kept], grouping.groups[from_cell]])
         self.codes = [np.concatenate([own[kept], new]) for own, new in zip(self.codes, codes, strict=True)]
         self.persons = np.concatenate([self.persons[kept], self._persons_of(counted)])
-        values = self._values_of(counted, [constraint for constraint, _ in self.constraints])
         self.constraints = [
-            (constraint, np.concatenate([held[kept], new]))
-            for (constraint, held), (_, new) in zip(self.constraints, values, strict=True)
+            replace(held, codes=np.concatenate([held.codes[kept], new.codes]))
+            for held, new in zip(self.constraints, self._of_cells(counted, self.constraints), strict=True)
         ]
         self.rows = len(self.persons)
         self.moved = np.empty(self.rows, np.uint32), np.empty(self.rows, np.int32), np.empty(self.rows, np.int32)
@@ -123,11 +122,10 @@ class CellGroups(Groups):
         persons: NDArray[Any] = counted.sums[0].astype(self.number_type)
         return persons
 
-    def _values_of(
-        self, counted: Counted, constraints: Sequence[Constraint]
-    ) -> list[tuple[Constraint, NDArray[np.uint32]]]:
-        """The values of sensitive columns."""
-        return [(column, counted.by[self.width + place].astype(np.uint32)) for place, column in enumerate(constraints)]
+    def _of_cells(self, counted: Counted, constraints: Sequence[Constraint]) -> list[Constraint]:
+        """Constraints with the sensitive values of the cells that were counted."""
+        values = counted.by[self.width :].astype(np.uint32)
+        return [replace(constraint, codes=codes) for constraint, codes in zip(constraints, values, strict=True)]
 
 
 def _places(held: Sequence[NDArray[Any]], asked: Sequence[NDArray[Any]], sizes: Sequence[int]) -> NDArray[np.int64]:

@@ -184,16 +184,16 @@ def test_rows_are_not_written_where_executors_do_not_see_the_spill_folder(tmp_pa
 
     seen: list[list[str]] = []
 
-    def told(work: Any) -> Any:
+    def result_of(work: Any) -> Any:
         try:
-            return session.told(work)
+            return session.result_of(work)
         except EngineError:
             seen.append([path.name for path in tmp_path.rglob("*.parquet") if folder in str(path)])
             raise
 
     for module in (sources, writing):
         monkeypatch.setattr(module, "seen_mark", mark)
-        monkeypatch.setattr(module, "told", told)
+        monkeypatch.setattr(module, "result_of", result_of)
     frame = spark_frame(pl.DataFrame({"age": [20, 30, 40] * 4}))
     with pytest.raises(EngineError, match="set engine.spill to a folder that the driver and all executors share"):
         af.anonymize(frame, quasi_identifiers=["age"], k=3, spill=str(tmp_path))

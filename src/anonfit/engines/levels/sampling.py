@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anonfit.criteria.targets import NumberTarget
 from anonfit.engines.contract import Counted, Counting, CountRequest, Draw, Move, first_of_run
 from anonfit.engines.levels.growing import LevelGrower
-from anonfit.engines.levels.shape import Shape, code_name, sensitive_name, target_name
+from anonfit.engines.levels.shape import MASS, PERSONS, Shape, code_name, target_name
 from anonfit.engines.levels.splitting import LevelNode, LevelSplitter
 from anonfit.engines.memory.growing import CHILD, START
 from anonfit.engines.memory.layout import FROM, GAP, HIGH, LOW, MISSING, SIZE, TO
@@ -157,14 +157,11 @@ def _allowed(counting: Counting, shape: Shape, k: int, nodes: Sequence[int]) -> 
     """Whether the rows of some of these nodes, taken together, may be one group."""
     asked = tuple(nodes)
     requests = [CountRequest(asked, (), (shape.persons,))]
-    requests += [
-        CountRequest(asked, (sensitive_name(place),), (shape.persons,)) for place in range(len(shape.constraints))
-    ]
+    requests += [CountRequest(asked, (name,), (shape.persons,)) for name in shape.sensitive_names]
     place_of = {node: place for place, node in enumerate(asked)}
+    sizes = [1, *(constraint.column.size for constraint in shape.constraints)]
     tables = []
-    for counted, size in zip(
-        counting.count(requests), [1, *(constraint.column.size for constraint in shape.constraints)], strict=True
-    ):
+    for counted, size in zip(counting.count(requests), sizes, strict=True):
         table = np.zeros((len(asked), size), np.int64)
         values = counted.by[0] if len(counted.by) else np.zeros(len(counted.nodes), np.int64)
         table[[place_of[node] for node in counted.nodes.tolist()], values] = counted.sums[0]
@@ -175,8 +172,8 @@ def _allowed(counting: Counting, shape: Shape, k: int, nodes: Sequence[int]) -> 
         persons, *sensitive = (table[places].sum(axis=0) for table in tables)
         return int(persons[0]) >= k and all(
             bool(model.allows(counts))
-            for constraints, counts in zip(shape.constraints, sensitive, strict=True)
-            for model in constraints.models
+            for constraint, counts in zip(shape.constraints, sensitive, strict=True)
+            for model in constraint.models
         )
 
     return allowed
@@ -284,13 +281,9 @@ def start_on_sample(grower: LevelGrower, root: LevelNode, rows: int) -> list[Lev
 
 
 def _drawn_by(shape: Shape) -> list[str]:
-    """The fields that decide which rows are drawn: all that are never negative."""
-    names = [code_name(column) for column in range(len(shape.columns))]
-    names += [
-        target_name(place) for place, target in enumerate(shape.purpose.targets) if not isinstance(target, NumberTarget)
-    ]
-    names += [sensitive_name(place) for place in range(len(shape.constraints))]
-    return [*names, *shape.signature_names]
+    """The fields that decide which rows are drawn: codes and classes, not counts or numbers, which may be negative."""
+    numbers = {target_name(place) for place, each in enumerate(shape.purpose.targets) if isinstance(each, NumberTarget)}
+    return [name for name in shape.names if name not in {PERSONS, MASS, *numbers}]
 
 
 def _written(grower: LevelGrower, root: LevelNode, plans: Plans) -> list[tuple[LevelNode, int]]:

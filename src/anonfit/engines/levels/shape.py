@@ -84,8 +84,12 @@ class Shape:
         names += self.persons
         names += [MASS] if self.weighted else []
         names += [target_name(target) for target in range(len(self.purpose.targets))]
-        names += [sensitive_name(place) for place in range(len(self.constraints))]
-        return [*names, *self.signature_names]
+        return [*names, *self.sensitive_names, *self.signature_names]
+
+    @property
+    def sensitive_names(self) -> list[str]:
+        """The fields of the sensitive columns' codes."""
+        return [sensitive_name(place) for place in range(len(self.constraints))]
 
     @property
     def signature_names(self) -> list[str]:
@@ -105,8 +109,8 @@ class Shape:
         targets = tuple(_with_rows(target, of(target_name(place))) for place, target in enumerate(self.purpose.targets))
         purpose = replace(self.purpose, targets=targets, masses=of(MASS) if self.weighted else None)
         constraints = [
-            replace(constraint, codes=of(sensitive_name(place), np.uint32))
-            for place, constraint in enumerate(self.constraints)
+            replace(constraint, codes=of(name, np.uint32))
+            for name, constraint in zip(self.sensitive_names, self.constraints, strict=True)
         ]
         return table, purpose, constraints
 

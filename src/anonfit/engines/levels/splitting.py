@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anonfit.criteria.splitting import child_key, root_key
 from anonfit.criteria.targets import ClassTarget, Sums
 from anonfit.engines.contract import Counted, Counting, CountRequest, Move
-from anonfit.engines.levels.shape import PERSONS, Layout, Shape, code_name, sensitive_name, target_name
+from anonfit.engines.levels.shape import PERSONS, Layout, Shape, code_name, target_name
 from anonfit.engines.memory.constraints import ABSENT
 from anonfit.engines.memory.layout import BIN, SIZE, Rows, rows_of, shared
 from anonfit.engines.memory.objective import LEAN, SLOT, SLOTS, Whole
@@ -175,9 +175,7 @@ def _node_requests(shape: Shape, column: int, nodes: tuple[int, ...]) -> list[Co
     code = code_name(column)
     sums = (shape.persons, shape.mass) if shape.weighted else (shape.persons,)
     requests = [CountRequest(nodes, (code, *shape.signature_names), sums)]
-    return requests + [
-        CountRequest(nodes, (code, sensitive_name(place)), (shape.persons,)) for place in range(len(shape.constraints))
-    ]
+    return requests + [CountRequest(nodes, (code, name), (shape.persons,)) for name in shape.sensitive_names]
 
 
 @dataclass(slots=True)
@@ -281,24 +279,18 @@ class LevelSplitter(TreeGrower):
 
     def _take_groups(self, asking: dict[int, list[LevelNode]]) -> None:
         """Get the groups that models must be asked of, for each column and the nodes that need them."""
-        names = tuple(sensitive_name(node_number) for node_number in range(len(self.shape.constraints)))
-        columns = list(asking)
+        names, persons = self.shape.sensitive_names, self.shape.persons
         requests = [
-            CountRequest(
-                tuple(node.number for node in asking[column]), (code_name(column), *names), (self.shape.persons,)
-            )
-            for column in columns
+            CountRequest(tuple(node.number for node in nodes), (code_name(column), *names), (persons,))
+            for column, nodes in asking.items()
         ]
-        for column, request, counted in zip(columns, requests, self.counting.count(requests), strict=True):
-            order = np.argsort(counted.nodes, kind="stable")
-            edges = np.searchsorted(
-                counted.nodes[order], [request.nodes, [node_number + 1 for node_number in request.nodes]]
-            )
-            for index, node in enumerate(asking[column]):
-                chosen = order[edges[0, index] : edges[1, index]]
-                values: dict[str, NDArray[Any]] = dict(zip(request.by, counted.by[:, chosen], strict=True))
-                values[PERSONS] = counted.sums[0, chosen]
-                node.taken[column] = self.layout.pack(values, len(chosen))
+        results = self.counting.count(requests)
+        for (column, nodes), request, counted in zip(asking.items(), requests, results, strict=True):
+            parted = _Parted.of(counted)
+            for node in nodes:
+                by, sums = parted.groups(node.number)
+                values: dict[str, NDArray[Any]] = dict(zip(request.by, by, strict=True))
+                node.taken[column] = self.layout.pack(values | {PERSONS: sums[0]}, by.shape[1])
 
     def attach(self, node: LevelNode, split: Split) -> tuple[Move, list[LevelNode]]:
         """Write a chosen split into the tree."""

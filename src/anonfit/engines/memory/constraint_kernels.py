@@ -8,17 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.engines.memory.constraints import (
-    BEGIN,
-    COLUMN,
-    END,
-    KIND,
-    LEAST,
-    SIZE,
-    UNKNOWN,
-    VALUE,
-    KernelConstraints,
-)
+from anonfit.engines.memory.constraints import BEGIN, COLUMN, END, KIND, LEAST, SIZE, UNKNOWN, VALUE, KernelConstraints
 from anonfit.engines.memory.constraints import BIT as SENSITIVE_BIT
 from anonfit.engines.memory.constraints import MASK as SENSITIVE_MASK
 from anonfit.engines.memory.count import read, run_of

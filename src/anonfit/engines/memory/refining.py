@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -56,7 +56,9 @@ class Groups:
         self.codes = [np.ascontiguousarray(codes[order]) for codes in table.codes]
         self.entities = np.zeros(0, np.uint32) if table.entities is None else table.entities[order]
         self.persons = np.zeros(0, np.uint32) if table.counts is None else table.counts
-        self.constraints = [(constraint, np.ascontiguousarray(constraint.codes[order])) for constraint in constraints]
+        self.constraints = [
+            replace(constraint, codes=np.ascontiguousarray(constraint.codes[order])) for constraint in constraints
+        ]
         self.silent = silent
         self.names = [column.name for column in table.columns]
         self.sizes = [column.size for column in table.columns]
@@ -146,12 +148,12 @@ class Groups:
 
     def all_allowed(self) -> bool:
         """Whether the models of sensitive columns allow all groups that there are."""
-        return all(
-            self._values_allowed(grouping, column, same, np.ones((grouping.used, 1), np.bool_), constraint)
-            for grouping in self.groupings
-            for column, same in [(grouping.columns[0], np.zeros(self.sizes[grouping.columns[0]], np.int32))]
-            for constraint in self.constraints
-        )
+        for grouping in self.groupings:
+            column = grouping.columns[0]
+            whole, every = np.zeros(self.sizes[column], np.int32), np.ones((grouping.used, 1), np.bool_)
+            if not all(self._values_allowed(grouping, column, whole, every, bound) for bound in self.constraints):
+                return False
+        return True
 
     def refine(self, refinement: Refinement, divisions: dict[int, Division]) -> None:
         """Make a refinement. The slots of its column must be those of its children already."""
@@ -237,10 +239,9 @@ class Groups:
         column: int,
         children: NDArray[np.int32],
         asked: NDArray[np.bool_],
-        constraints: tuple[Constraint, NDArray[Any]],
+        constraint: Constraint,
     ) -> bool:
         """Whether the models of a sensitive column allow the groups `asked` (group, child) of children (code,)."""
-        constraint, values = constraints
         number = int(np.count_nonzero(asked))
         places = np.full(asked.shape, -1, np.int64)
         places[asked] = np.arange(number)
@@ -253,7 +254,7 @@ class Groups:
                 children,
                 grouping.groups,
                 places,
-                values,
+                constraint.codes,
                 self.persons,
                 self.entities,
                 first,
