@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -11,11 +12,18 @@ from test_same_release import CASES, check
 
 import anonfit as af
 from anonfit.engines.catalogue import ENGINES as KINDS
-from anonfit.engines.catalogue import EngineKind
+from anonfit.engines.catalogue import EngineKind, register_engine
 from anonfit.testing.engine import check_engine, open_plain
 from engines import ENGINES, engine_of
 
 PLAIN = EngineKind("plain", "rows in arrays", open_plain)
+
+
+@pytest.fixture
+def _plain() -> Iterator[None]:
+    register_engine(PLAIN)
+    yield
+    del KINDS[PLAIN.name]
 
 
 @pytest.mark.parametrize("name", [*ENGINES, "plain"])
@@ -24,10 +32,8 @@ def test_the_contract(name: str) -> None:
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_a_third_engine_makes_what_the_memory_engine_makes(
-    part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(KINDS, PLAIN.name, PLAIN)
+@pytest.mark.usefixtures("_plain")
+def test_a_third_engine_makes_what_the_memory_engine_makes(part: int, tmp_path: Path) -> None:
     released = 0
     some = list(enumerate(CASES))[part::20]
     for seed, case in some:
@@ -38,8 +44,8 @@ def test_a_third_engine_makes_what_the_memory_engine_makes(
 
 
 @pytest.mark.parametrize("algorithm", ["mondrian", "tdr", "tree"])
-def test_a_third_engine_publishes(algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(KINDS, PLAIN.name, PLAIN)
+@pytest.mark.usefixtures("_plain")
+def test_a_third_engine_publishes(algorithm: str, tmp_path: Path) -> None:
     ages, towns = list(range(20, 80)), ["a", "b", "c"]
     frame = pl.DataFrame({"age": ages, "town": towns * 20, "died": ["yes" if age > 50 else "no" for age in ages]})
     words = {"quasi_identifiers": ["age", "town"], "k": 5, "targets": ["died"], "algorithm": algorithm}
@@ -50,8 +56,8 @@ def test_a_third_engine_publishes(algorithm: str, tmp_path: Path, monkeypatch: p
     assert af.load(folder).data.equals(expected.data)
 
 
-def test_what_only_memory_can_do_is_refused_of_a_third_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(KINDS, PLAIN.name, PLAIN)
+@pytest.mark.usefixtures("_plain")
+def test_what_only_memory_can_do_is_refused_of_a_third_engine() -> None:
     frame = pl.DataFrame({"age": [1, 2, 3, 4], "who": [1, 1, 2, 2]})
     with pytest.raises(af.SpecError, match="engine.name = 'plain'.*needs the engine 'memory'"):
         af.anonymize(frame, quasi_identifiers=["age"], k=2, entity="who", engine=PLAIN.name)

@@ -225,7 +225,7 @@ class Survey:
     def _row(self, number: int, rows: int) -> pl.DataFrame:
         """What is told beside the sets."""
         pl = polars()
-        empty = {name: pl.Series([None], dtype=kind) for name, kind in _forms(self.width)}
+        empty = {name: pl.Series([None], dtype=kind) for name, _, kind in _forms(self.width)}
         row: Any = pl.DataFrame(
             {SET: pl.Series([number], dtype=pl.Int32), **empty, ROWS: pl.Series([rows], dtype=pl.Int64)}
         )
@@ -238,10 +238,10 @@ class Survey:
         return ", ".join([f"{SET} int", *columns, f"{ROWS} bigint"])
 
 
-def _forms(width: int) -> list[tuple[str, Any]]:
+def _forms(width: int) -> list[tuple[str, int, Any]]:
     pl = polars()
     return [
-        (f"{form}{place}", kind)
+        (f"{form}{place}", place, kind)
         for place in range(width)
         for form, kind in (("whole", pl.Int64), ("number", pl.Float64), ("text", pl.String))
     ]
@@ -256,8 +256,7 @@ def form_of(dtype: Any) -> str:
 def _keys(names: Sequence[str], schema: Mapping[str, Any], survey: Survey) -> list[Any]:
     pl = polars()
     keys = []
-    for name, kind in _forms(survey.width):
-        place = int(name[-1])
+    for name, place, kind in _forms(survey.width):
         held = names[place] if place < len(names) else None
         if held is None or f"{form_of(schema[held])}{place}" != name:
             keys.append(pl.lit(None, kind).alias(name))
