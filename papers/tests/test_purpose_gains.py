@@ -70,6 +70,7 @@ def accuracy(training: pl.DataFrame, test: pl.DataFrame, criterion: str) -> floa
     return float(tree.score(tests, test["group"].to_list()))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("function", [2, 4, 6, 7])
 def test_a_tree_from_the_infogain_release_is_ten_points_above_one_from_the_median_release(function: int) -> None:
     tables = [people(trial, function) for trial in range(TRIALS)]
@@ -175,6 +176,7 @@ def test_selection_is_less_imprecise_than_median(k: int) -> None:
         assert selection < restricted < blind
 
 
+@pytest.mark.slow
 def test_imprecision_does_not_fall_as_k_grows() -> None:
     for way in ("selection", "restricted median"):
         means = [np.mean(imprecisions(k)[way]) for k in (5, 10, 25, 50, 100)]

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,16 +20,13 @@ import pytest
 from anonfit_papers import command
 from anonfit_papers.datasets import FETCHED, is_there
 from anonfit_papers.purpose_tables import BESIDE, VARIABLE, data_folder
+from commands import command as here
+from commands import command_apart
 
 
 def anonfit(*words: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from anonfit.cli.main import main; main()", "reproduce", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "COLUMNS": "200", **environment},
-    )
+    words = ("reproduce", *words)
+    return command_apart(*words, folder=folder, **environment) if environment else here(*words, folder=folder)
 
 
 def test_without_a_name_the_experiments_are_listed(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_a_promise_that_is_just_broken_is_found(tmp_path: Path, name: str, seed:
     assert asked(alone, promise).found.value == pytest.approx(found)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("name", PROMISES)
 def test_verdicts_are_right_whatever_is_exchanged(tmp_path: Path, name: str) -> None:
     folder, promise = sound_folder(tmp_path / "release", PROMISES[name], 5, "parquet")

@@ -34,6 +34,7 @@ def missed(found: Audit) -> set[str]:
     return {finding.name for finding in found.findings if finding.met is False}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("block", range(8))
 def test_true_releases_are_accepted(block: int) -> None:
     rng = random.Random(block)
@@ -127,6 +128,7 @@ FAULTS: list[Callable[[Made, random.Random], pl.DataFrame]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_every_fault_is_found(fault: Callable[[Made, random.Random], pl.DataFrame]) -> None:
     rng = random.Random(fault.__name__)

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from commands import command, command_apart
 from waivers import WAIVED
 
 SPEC = """version = 1
@@ -35,13 +36,7 @@ ASKING = SPEC.replace(WAIVED, "")
 
 
 def anonfit(*words: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from anonfit.cli.main import main; main()", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "COLUMNS": "200", **environment},
-    )
+    return command_apart(*words, folder=folder, **environment) if environment else command(*words, folder=folder)
 
 
 @pytest.fixture

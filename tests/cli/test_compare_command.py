@@ -4,27 +4,20 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import anonfit as af
+from commands import command
 from waivers import waived
 
 
 def anonfit(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from anonfit.cli.main import main; main()", "compare", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "COLUMNS": "200"},
-    )
+    return command("compare", *words, folder=folder)
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,14 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+
+from commands import PROGRAM, command
 
 pytest.importorskip("sklearn", reason="the extra learn is not installed")
 
@@ -32,13 +33,10 @@ role = "target"
 [privacy]
 k = 5
 """
-PROGRAM = [sys.executable, "-c", "from anonfit.cli.main import main; main()", "evaluate", "spec.toml"]
 
 
 def evaluate(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PROGRAM, *words], cwd=folder, capture_output=True, text=True, env={**os.environ, "COLUMNS": "100"}
-    )
+    return command("evaluate", "spec.toml", *words, folder=folder, columns=100)
 
 
 @pytest.fixture
@@ -141,7 +139,11 @@ def test_a_script_reads_what_was_wrong(folder: Path) -> None:
 def test_ctrl_c_keeps_what_was_found(folder: Path) -> None:
     words = ["--methods", "median", "--learners", "random-forest", "--folds", "8", "--workers", "2", "--out", "trial"]
     with subprocess.Popen(
-        [*PROGRAM, *words], cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*PROGRAM, "evaluate", "spec.toml", *words],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     ) as program:
         assert program.stderr is not None
         for line in program.stderr:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
+
+from commands import command
 
 ROWS = """name,marital,car,risk
 Lisa,Unmarried,Yes,good
@@ -51,8 +52,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def anonfit(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    code = "from anonfit.cli.main import main; main()"
-    return subprocess.run([sys.executable, "-c", code, *words], cwd=place, capture_output=True, text=True, check=False)
+    return command(*words, folder=place)
 
 
 def test_a_spec_becomes_a_folder_and_predictions(place: Path) -> None:

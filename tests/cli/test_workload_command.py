@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import polars as pl
 import pytest
 
 from anonfit.spec.parse import read_spec
+from commands import command
 
 SPEC = """version = 1
 [data]
@@ -45,8 +44,7 @@ drop table people;
 
 
 def anonfit(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-c", "from anonfit.cli.main import main; main()", *words]
-    return subprocess.run(program, cwd=folder, capture_output=True, text=True, env={**os.environ, "COLUMNS": "100"})
+    return command(*words, folder=folder, columns=100)
 
 
 def found(*words: str, folder: Path) -> dict[str, Any]:

@@ -72,6 +72,7 @@ def test_every_purpose_changes_trees_of_these_tables(kind: str) -> None:
     assert others >= 10
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_tree_depends_neither_on_the_order_of_rows_nor_on_threads(kind: str) -> None:
     for seed in range(25):

@@ -76,6 +76,7 @@ def test_estimators_of_frames_fail_only_what_is_listed(estimator: Any) -> None:
     assert found == dict.fromkeys(EXPECTED, "xfail")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")
 @pytest.mark.parametrize("check", FRAMES)
 @pytest.mark.parametrize("estimator", OF_FEATURES[:2] + OF_FEATURES[3:], ids=repr)
@@ -83,6 +84,7 @@ def test_names_and_frames_of_features_pass_every_check(estimator: Any, check: st
     getattr(estimator_checks, check)(type(estimator).__name__, estimator)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")
 @pytest.mark.parametrize("check", FRAMES)
 @pytest.mark.parametrize("estimator", OF_FRAMES, ids=repr)

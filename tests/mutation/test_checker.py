@@ -98,7 +98,7 @@ def test_a_random_release_is_accepted_by_both(made: Made, seed: int) -> None:
     accept(*made[seed])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", NAMES)
 def test_both_agree_on_a_tampered_release(made: Made, name: str) -> None:
     """Each kind in the first release that has a place for it; unless it may be harmless, it is refused."""
@@ -128,6 +128,7 @@ def test_what_was_asked_is_held_against_what_is_claimed(made: Made) -> None:
     assert check(folder, None, {"k": case.spec["privacy"]["k"] + 1}).faults
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.spark
 @pytest.mark.parametrize("seed", [1, 4])
 def test_a_random_release_of_spark_is_accepted_by_both(tmp_path: Path, seed: int) -> None:

@@ -132,7 +132,7 @@ CASES = [(name, shape) for name in PROMISES for shape in ("parquet", "csv")]
 CASES += [("entropy", "arrow"), ("variance", "bounds"), ("alpha", "bounds")]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(("name", "shape"), CASES)
 def test_one_value_that_breaks_a_promise_is_found(
     releases: Callable[[str], Path], tmp_path: Path, name: str, shape: str

@@ -22,6 +22,7 @@ def test_no_mark_is_in_a_release(seed: int, engine: str, tmp_path: Path) -> None
     assert leaks(seed, engine, tmp_path) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.spark
 @pytest.mark.parametrize("seed", range(3))
 def test_no_mark_is_in_a_release_of_spark(seed: int, tmp_path: Path) -> None:

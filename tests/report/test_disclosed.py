@@ -129,6 +129,7 @@ def table(seed: int, wrong: int) -> pl.DataFrame:
     return frame
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("wrong", [0, 1, 3, K - 1, K, 3 * K])
 @pytest.mark.parametrize("kind", ["classes", "generalized", "everything", "selections"])
 def test_no_public_figure_is_about_few(tmp_path: Path, kind: str, wrong: int) -> None:

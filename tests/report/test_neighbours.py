@@ -107,6 +107,7 @@ def same(one: dict[str, bytes], other: dict[str, bytes], *, but: tuple[str, ...]
 # --- neighbours --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_more_of_few_dropped_rows_changes_nothing(tmp_path: Path, kind: str, engine: str) -> None:
@@ -380,6 +381,7 @@ FAMILIES: dict[str, Callable[[np.random.Generator], Case]] = {
 TABLES = 6
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_sum_or_difference_of_public_figures_is_the_size_of_a_small_set(tmp_path: Path, family: str) -> None:
     rng = np.random.default_rng(sum(map(ord, family)))

@@ -79,6 +79,7 @@ def wide() -> af.Release:
 PAGES = [*KINDS, "withheld", "wide", "curve"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", PAGES)
 def test_the_page_is_whole_and_needs_nothing_else(folders: Path, kind: str) -> None:
     for path in (folders / kind / "report.html", folders / f"{kind}.internal.html"):

@@ -19,6 +19,7 @@ from anonfit.workload.denoising import cross_fitted_numbers, cross_fitted_shares
 # The order of rows, threads and seeds
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", range(8))
 @pytest.mark.parametrize("weighted", [False, True])
 def test_permuting_rows_permutes_shares_and_changes_no_bit(case: int, weighted: bool) -> None:
@@ -37,6 +38,7 @@ def test_permuting_rows_permutes_shares_and_changes_no_bit(case: int, weighted: 
         assert np.array_equal(found, expected[order])
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", range(6))
 @pytest.mark.parametrize("weighted", [False, True])
 def test_permuting_rows_permutes_numbers_and_changes_no_bit(case: int, weighted: bool) -> None:

@@ -42,6 +42,7 @@ def grown(variant: str, k: int, confidence: float = 1.0) -> tuple[KAnonymousTree
     return classifier, 100 * float(wrong.mean())
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("k", "column", "sons"),
     [

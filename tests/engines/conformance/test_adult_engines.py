@@ -35,6 +35,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
 SOME = ("infogain", "close")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("request_name", REQUESTS)
 def test_adult(engine: str, request_name: str) -> None:

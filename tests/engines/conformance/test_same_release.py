@@ -93,6 +93,7 @@ def test_every_pair_of_settings_is_tried():
     assert set().union(*map(pairs_of, CASES)) == all_pairs(FACTORS)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("engine", FAST_ENGINES)
 @pytest.mark.parametrize("part", range(10))
 def test_random_requests(engine, part, tmp_path):

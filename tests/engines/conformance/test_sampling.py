@@ -94,6 +94,7 @@ def _spec(case: Case, seed: int, folder, sample: int, engine: str) -> Spec | Non
     return replace(spec, engine=replace(spec.engine, name=engine, hand_over=hand_over, sample=sample))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("engine", "some"),
     [

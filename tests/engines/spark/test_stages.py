@@ -118,6 +118,7 @@ def _fetched(coded: Any, placing: Any, partitions: int, mark: str) -> Any:
     return real_sorted(coded, placing, partitions, mark)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("module", "name", "gathering", "seen"),
     [
