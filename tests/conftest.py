@@ -2,7 +2,7 @@
 """What all tests share. pytest puts this folder on the path, so any test can say `from strategies import …`.
 
 Hypothesis tries the same examples on every run, so that a run says something about the code and not about luck;
-HYPOTHESIS_PROFILE=explore looks for new ones, HYPOTHESIS_TIMES=20 for twenty times as many.
+HYPOTHESIS_PROFILE=explore looks for new ones, HYPOTHESIS_TIMES=20 for twenty times as many as a test says (a third by itself).
 """
 
 from __future__ import annotations

@@ -135,6 +135,7 @@ def test_a_script_reads_what_was_wrong(folder: Path) -> None:
     assert json.loads(found.stdout)["error"]["message"] == "there is no learner 'tre'; did you mean 'tree'?"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of a terminal are those of POSIX")
 def test_ctrl_c_keeps_what_was_found(folder: Path) -> None:
     words = ["--methods", "median", "--learners", "random-forest", "--folds", "8", "--workers", "2", "--out", "trial"]

@@ -97,7 +97,7 @@ def _some_in_every_run() -> list[Any]:
     return [pytest.param(name, marks=() if name in often else pytest.mark.slow) for name in SCENARIOS]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("scenario", _some_in_every_run())
 def test_killed_at_an_event(run: Runner, laid_out: Path, tmp_path: Path, scenario: str) -> None:
     """The last events are those of giving names."""
@@ -132,6 +132,7 @@ def test_killed_at_some_moments(run: Runner, laid_out: Path, tmp_path: Path, sce
     _killed_at_random(run, laid_out, tmp_path, scenario, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_spark_is_killed(laid_out: Path, tmp_path: Path) -> None:
     _spark_is_killed(laid_out, tmp_path, 2)

@@ -43,7 +43,7 @@ def _told(report: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if name not in ("engine", "measured_on")}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("part", range(4))
 def test_the_audit_and_the_reports_are_those_of_a_table_in_memory(part: int, tmp_path: Path) -> None:
     compared = 0

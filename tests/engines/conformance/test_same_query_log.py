@@ -167,6 +167,7 @@ def test_auto_reads_a_log_outside_of_memory(tmp_path: Path, monkeypatch: pytest.
     assert release_engine.engine_for(spec, tmp_path / "people.parquet")[0] == "duckdb"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.spark
 @pytest.mark.parametrize("is_frame", [False, True], ids=["file", "frame"])
 def test_spark(is_frame: bool, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def _refuse(*_: Any, **__: Any) -> Any:
     raise TooManyGroups("all rows differ")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("groups", ["all", "too many"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_random_requests(engine, groups, monkeypatch):

@@ -110,6 +110,14 @@ def test_random_requests(engine, part, tmp_path):
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("place", range(0, 25, 6))
+def test_some_random_requests_in_spark(place, tmp_path):
+    seed, case = SPARK_CASES[place]
+    check(case, seed, "spark", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
 def test_random_requests_in_spark(tmp_path):
     released = []
     for seed, case in SPARK_CASES:

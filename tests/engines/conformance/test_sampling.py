@@ -94,11 +94,11 @@ def _spec(case: Case, seed: int, folder, sample: int, engine: str) -> Spec | Non
     return replace(spec, engine=replace(spec.engine, name=engine, hand_over=hand_over, sample=sample))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("engine", "some"),
     [
-        *(("duckdb", slice(part, None, 2)) for part in range(2)),
+        *(("duckdb", slice(part, None, 3)) for part in range(3)),
         pytest.param("spark", slice(6), marks=pytest.mark.spark),  # which takes seconds for each
     ],
 )

@@ -36,6 +36,7 @@ def source(tmp_path):
     return str(path)
 
 
+@pytest.mark.slow
 def test_a_session_of_its_own_is_silent(source):
     done = _run(source)
     assert (done.stdout, done.stderr) == ("spark 12\n", "")
@@ -62,10 +63,15 @@ def test_only_the_owner_reads_what_a_session_of_its_own_writes(tmp_path):
 
 
 INTERRUPTED = """
-import os, signal, threading
+import os, signal, threading, time
 from anonfit.engines.spark.session import session, result_of
 spark = session()
-threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT)).start()
+def interrupt():
+    while not spark.sparkContext.statusTracker().getActiveJobsIds():
+        time.sleep(0.1)
+    os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+threading.Thread(target=interrupt).start()
 try:
     result_of(lambda: spark.range(10**13).selectExpr("sum(hash(id))").collect())
 except KeyboardInterrupt:
@@ -73,10 +79,11 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 def test_a_job_can_be_interrupted():
     known = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK", "PYSPARK"))}
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], env=known, capture_output=True, text=True, timeout=300)
-    assert done.stdout == "interrupted\n"
+    assert done.stdout == "interrupted\n", done.stderr
     assert "reentrant call" not in done.stderr
 
 
