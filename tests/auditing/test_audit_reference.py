@@ -46,7 +46,7 @@ def random_table(rng: random.Random) -> tuple[list[dict[str, Any]], pl.DataFrame
     return rows, pl.DataFrame(rows, schema=schema, strict=False), columns, raw
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("block", range(20))
 def test_equals_the_reference_on_random_tables(block: int) -> None:
     rng = random.Random(block)

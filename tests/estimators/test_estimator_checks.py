@@ -64,6 +64,7 @@ def outcome(estimator: Any, expected: dict[str, str]) -> dict[str, str]:
     return {str(entry["check_name"]): str(entry["status"]) for entry in found if entry["status"] != "passed"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("estimator", OF_FEATURES, ids=repr)
 def test_estimators_of_features_pass_every_check(estimator: Any) -> None:
     # The array API is checked only where an environment variable asks for it.

@@ -83,7 +83,7 @@ def test_a_tree_stays_what_it_is(name: str, engine: str) -> None:
     _check(name, engine, tree=True)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.spark
 @pytest.mark.parametrize("name", SPARK)
 def test_a_release_of_spark_stays_what_it_is(name: str) -> None:

@@ -190,6 +190,7 @@ def odd(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame([values], schema=frame.schema)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", [*KINDS])
 def test_a_withheld_record_is_nowhere_in_the_folder(tmp_path: Path, kind: str) -> None:
     first = released(kind, people(900), **({"max_confidence": 1.0} if kind == "everything" else {}))

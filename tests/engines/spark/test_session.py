@@ -52,6 +52,7 @@ print(*(oct(path.stat().st_mode & 0o777) for path in Path(sys.argv[1]).rglob("*"
 """
 
 
+@pytest.mark.slow
 def test_only_the_owner_reads_what_a_session_of_its_own_writes(tmp_path):
     known = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK", "PYSPARK"))}
     words = [sys.executable, "-c", MODES, str(tmp_path)]
