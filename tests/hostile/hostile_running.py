@@ -22,6 +22,8 @@ from typing import Any
 
 import pytest
 
+from commands import command
+
 MARK = "ZQX"
 """Stands in values of records, and in nothing else."""
 LONGEST = 10
@@ -120,28 +122,15 @@ def in_time() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def here(words: tuple[str, ...], temporary: Path, capfd: pytest.CaptureFixture[str]) -> Outcome:
+def here(words: tuple[str, ...], temporary: Path) -> Outcome:
     """Run a command in this process."""
-    from anonfit.cli.main import main
-
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever began the tests ignores it, perhaps
-    arguments = sys.argv
-    sys.argv = ["anonfit", *words]
     tempfile.tempdir = str(temporary)
-    capfd.readouterr()
     try:
         with in_time():
-            main()
-        status = 0
-    except SystemExit as end:
-        status = 0 if end.code is None else int(end.code)
+            done = command(*words, folder=Path.cwd())
     finally:
-        sys.argv, tempfile.tempdir = arguments, None
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-    found = capfd.readouterr()
-    return Outcome(status, found.out, found.err)
+        tempfile.tempdir = None
+    return Outcome(done.returncode, done.stdout, done.stderr)
 
 
 def apart(words: tuple[str, ...], case: Case, folder: Path, temporary: Path) -> Outcome:
@@ -259,7 +248,7 @@ def prepare_world(case: Case, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(releasing, "stages", disturbed)
 
 
-def run_case(case: Case, engine: str, folder: Path, temporary: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def run_case(case: Case, engine: str, folder: Path, temporary: Path) -> None:
     """Run a case for people and for scripts, and check all that is asked of both."""
     words = (*case.words, "--engine", engine) if engine else case.words
     is_apart = bool(case.limits or case.environment)
@@ -267,7 +256,7 @@ def run_case(case: Case, engine: str, folder: Path, temporary: Path, capfd: pyte
         lay(case, folder)
         before = all_files(folder)
         asked = (*words, *more)
-        outcome = apart(asked, case, folder, temporary) if is_apart else here(asked, temporary, capfd)
+        outcome = apart(asked, case, folder, temporary) if is_apart else here(asked, temporary)
         check(case, outcome)
         check_left(case, outcome, before, folder)
         for name in sorted(all_files(folder), reverse=True):

@@ -56,11 +56,10 @@ def test_a_hostile_case_ends_with_its_sentence(
     engine: str,
     tmp_path: Path,
     tmp_path_factory: pytest.TempPathFactory,
-    capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     prepare_world(case, tmp_path, monkeypatch)
-    run_case(case, engine, tmp_path, tmp_path_factory.mktemp("temporary"), capfd)
+    run_case(case, engine, tmp_path, tmp_path_factory.mktemp("temporary"))
 
 
 def test_there_are_enough_cases_and_their_names_differ() -> None:

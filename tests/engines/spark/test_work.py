@@ -11,6 +11,7 @@ from polars.testing import assert_frame_equal
 from anonfit.engines.contract import Move
 from anonfit.engines.spark.engine import Route
 from anonfit.engines.spark.packs import CONTENT, NODE, pack, packed, unpack, unpacked
+from anonfit.engines.spark.rows import ROWS, SET, Survey
 from anonfit.engines.spark.write import NUMBER, _keys, _parts, _sorted, edges_of
 
 
@@ -82,6 +83,15 @@ def test_parts_one_after_the_other_are_the_sorted_rows(seed):
     assert list(map(repr, found.rows())) == list(map(repr, expected.rows()))
     plain = sorted(frame.rows(), key=lambda row: [(one is not None, one if one is not None else 0) for one in row])
     assert [row[:2] for row in found.rows()] == [row[:2] for row in plain]
+
+
+def test_a_set_of_many_columns_is_counted_by_the_places_of_its_columns():
+    names = tuple(f"c{place}" for place in range(12))
+    frame = pl.DataFrame({name: [place, place, -place] for place, name in enumerate(names)})
+    survey = Survey((names,), (), None, ())
+    counts = pl.concat([pl.from_arrow(batch) for batch in survey(frame.to_arrow().to_batches())])
+    whole = counts.filter(pl.col(SET) == 0).select(*(f"whole{place}" for place in range(12)), ROWS)
+    assert sorted(whole.rows()) == [(*(-place for place in range(12)), 1), (*range(12), 2)]
 
 
 def test_rows_that_are_all_alike_are_spread():
