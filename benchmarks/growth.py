@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from anonfit.algorithms.coding import TableCoding
-from anonfit.criteria.splitting import SplitObjective
+from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget
 from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.engine import MemoryEngine

@@ -17,10 +17,11 @@ import numpy as np
 import polars as pl
 from fresh import fresh_run
 
+from anonfit.algorithms.demands import Requirement
 from anonfit.algorithms.refining import Refining
 from anonfit.algorithms.refining import refine as refine_rows
-from anonfit.algorithms.refining_columns import Refined, Requirement
-from anonfit.criteria.splitting import SplitObjective
+from anonfit.algorithms.refining_columns import Refined
+from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import ClassTarget
 from anonfit.engines.memory.grower import grow
 from anonfit.engines.memory.refining import RowsToRefine

@@ -16,12 +16,12 @@ from anonfit.errors import RequestError, did_you_mean, printable
 from anonfit.metrics.comparison import read_ks
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Unseen
+from anonfit.release.audits import spec_of_manifest
 from anonfit.release.bind import demands_of, schema_of
 from anonfit.release.evidence import audit_draft, both_reports, require_passed
 from anonfit.release.folder import check_free, copy_release, load_folder
 from anonfit.release.publish import publish_draft
 from anonfit.release.result import Draft, Lazy, RowCounts
-from anonfit.release.retelling import spec_of_manifest
 from anonfit.release.run import extend, make
 from anonfit.release.table import drafted_table
 from anonfit.release.trees import MODEL, load_tree_folder, make_tree_of, publish_tree

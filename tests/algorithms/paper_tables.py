@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.algorithms.refining_columns import ColumnPart, Refined, Requirement
+from anonfit.algorithms.demands import Requirement
+from anonfit.algorithms.refining_columns import ColumnPart, Refined
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype
 from anonfit.tables.taxonomy import Taxonomy
 

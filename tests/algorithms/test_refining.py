@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.algorithms.refining_columns import ColumnPart, Left, Reason, Refined, Requirement, Step, redundant
+from anonfit.algorithms.demands import Requirement, redundant
+from anonfit.algorithms.refining_columns import ColumnPart, Left, Reason, Refined, Step
 from anonfit.engines.memory.constraints import Constraint
 from anonfit.errors import Infeasible, RequestError
 from anonfit.privacy.catalogue import make_model

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from adult_trees import TOP, adult, coded_adult
 
-from anonfit.algorithms.refining_columns import Refined, Requirement
+from anonfit.algorithms.demands import Requirement
+from anonfit.algorithms.refining_columns import Refined
 from anonfit.errors import DataError
 from anonfit_papers.purpose_tables import data_folder
 from refined_tables import refine

@@ -24,7 +24,8 @@ from paper_tables import (
     said,
 )
 
-from anonfit.algorithms.refining_columns import Reason, Refined, Requirement
+from anonfit.algorithms.demands import Requirement
+from anonfit.algorithms.refining_columns import Reason, Refined
 from anonfit.criteria.refinement import entropy
 from anonfit.tables.schema import CodedTable
 from refined_tables import refine

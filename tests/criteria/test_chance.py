@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonfit.criteria.splitting import WORD, SplitObjective, WeightRule, child_key, exponential, root_key
+from anonfit.criteria.objectives import WORD, SplitObjective, WeightRule, child_key, exponential, root_key
 
 
 def test_keys_of_different_ways_are_different() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonfit.criteria.splitting import MEDIAN, SplitObjective, WeightRule, median_distance
+from anonfit.criteria.objectives import MEDIAN, SplitObjective, WeightRule, median_distance
 from anonfit.criteria.targets import ClassTarget
 
 WEIGHTS = (2.0, 0.5, 0.0)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from guarded import as_diverse
 
-from anonfit.criteria.splitting import MEDIAN, SplitObjective
+from anonfit.criteria.objectives import MEDIAN, SplitObjective
 from anonfit.engines.memory import grower as engine
 from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.grower import Growth

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.criteria.splitting import SplitObjective
+from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.scales import fixed_point

@@ -19,7 +19,7 @@ from purposes import (
     random_weights,
 )
 
-from anonfit.criteria.splitting import MEDIAN, SplitObjective, WeightRule
+from anonfit.criteria.objectives import MEDIAN, SplitObjective, WeightRule
 from anonfit.criteria.targets import Target
 from anonfit.tables.schema import CodedTable
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.criteria.splitting import SplitObjective, WeightRule
+from anonfit.criteria.objectives import SplitObjective, WeightRule
 from anonfit.criteria.targets import (
     SHARE_BITS,
     ClassTarget,

@@ -8,7 +8,7 @@ from engine_pairs import Asked, same
 from hand_tables import divisions, ordered, table
 from numba import njit
 
-from anonfit.criteria.splitting import SplitObjective, WeightRule, child_key, exponential, root_key
+from anonfit.criteria.objectives import SplitObjective, WeightRule, child_key, exponential, root_key
 from anonfit.engines.memory.growing import draw, part_key
 from anonfit.engines.memory.scratch import CHANCE, FACTS
 from anonfit.engines.memory.trees import signed_key

@@ -16,7 +16,7 @@ from guarded import MODELS, guarded_by, random_guarded, random_sensitive, reorde
 from purpose_kinds import KINDS, mass_of
 from purposes import random_class_target, random_number_target, random_share_target, reordered_purpose
 
-from anonfit.criteria.splitting import SplitObjective
+from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, ShareTarget, Target
 from anonfit.engines.memory.constraints import Constraint
 from anonfit.privacy.catalogue import make_model

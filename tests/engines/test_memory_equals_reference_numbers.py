@@ -14,7 +14,7 @@ from hand_tables import numbers, ordered, table
 from purpose_kinds import mass_of
 from purposes import random_class_target, random_number_target
 
-from anonfit.criteria.splitting import SplitObjective
+from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import NumberTarget
 from anonfit.tables.scales import fixed_point
 from strategies import random_table

@@ -13,7 +13,7 @@ import pytest
 from engine_pairs import Asked, check_same
 from hand_tables import classes, divisions, nominal, ordered, table
 
-from anonfit.criteria.splitting import MEDIAN, SplitObjective
+from anonfit.criteria.objectives import MEDIAN, SplitObjective
 from anonfit.engines.memory.constraints import Constraint
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column

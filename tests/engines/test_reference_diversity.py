@@ -10,7 +10,7 @@ import pytest
 from hand_tables import divisions, nominal, ordered, table
 from purposes import DistinctValues, LargestShare, ValueEntropy
 
-from anonfit.criteria.splitting import SplitObjective
+from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import ClassTarget
 from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import Diverse, grow

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from purposes import random_diversity, random_purpose, random_selections, reordered_diversity, reordered_purpose
 
-from anonfit.criteria.splitting import SplitObjective, WeightRule
+from anonfit.criteria.objectives import SplitObjective, WeightRule
 from anonfit.criteria.targets import ClassTarget, CodedSelections
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.schema import CodedTable, SplitMode

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hand_tables import divisions, nominal, ordered, table
 
-from anonfit.criteria.splitting import SplitObjective, WeightRule
+from anonfit.criteria.objectives import SplitObjective, WeightRule
 from anonfit.criteria.targets import ClassTarget, CodedSelections
 from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import grow

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hand_tables import classes, divisions, guided, nominal, numbers, ordered, table
 
-from anonfit.criteria.splitting import SplitObjective
+from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import ShareTarget
 from anonfit.tables.schema import SplitMode
 from anonfit.testing.reference import grow

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hand_tables import classes, divisions, guided, nominal, numbers, ordered, table
 
-from anonfit.criteria.splitting import MEDIAN, SplitObjective, WeightRule
+from anonfit.criteria.objectives import MEDIAN, SplitObjective, WeightRule
 from anonfit.criteria.targets import ClassTarget, Impurity
 from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import grow

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from guarded import random_guarded, reordered_guarded
 
-from anonfit.algorithms.refining_columns import ColumnPart, Refined, Requirement
+from anonfit.algorithms.demands import Requirement
+from anonfit.algorithms.refining_columns import ColumnPart, Refined
 from anonfit.engines.memory import refining as engine
 from anonfit.engines.memory import refining_kernels as grouping
 from anonfit.engines.memory.constraints import Constraint

@@ -22,7 +22,7 @@ from checker_report import FINDINGS
 from planted import Planted, Shape
 
 import anonfit as af
-from anonfit.release.retelling import expected_report
+from anonfit.release.audits import expected_report
 
 After = Callable[[], None]
 """What is done to the files once they are written; hashes are mended again."""

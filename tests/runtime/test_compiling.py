@@ -51,7 +51,7 @@ def _replace_by_folder(path: Path) -> None:
 def test_machine_code_depends_on_the_files_of_its_constants() -> None:
     root = Path(compiling.__file__).parent.parent
     files = [path for pattern in compiling.CONSTANTS["engines"] for path in root.glob(pattern)]
-    assert {"schema.py", "targets.py", "splitting.py", "diversity.py", "likeness.py"} <= {path.name for path in files}
+    assert {"schema.py", "targets.py", "objectives.py", "diversity.py", "likeness.py"} <= {path.name for path in files}
 
 
 DAMAGES: list[Callable[[Path], object]] = [

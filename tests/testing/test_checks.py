@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from anonfit.criteria.splitting import MEDIAN, SplitObjective
+from anonfit.criteria.objectives import MEDIAN, SplitObjective
 from anonfit.criteria.targets import ClassTarget
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.diversity import DistinctL

@@ -12,7 +12,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from anonfit.algorithms.coding import TableCoding
-from anonfit.criteria.splitting import MEDIAN, SplitObjective, WeightRule
+from anonfit.criteria.objectives import MEDIAN, SplitObjective, WeightRule
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, CodedSelections, NumberTarget, ShareTarget
 from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.errors import DataError, SpecError

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands, bind_constraints
-from anonfit.criteria.splitting import SplitObjective
+from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
 from anonfit.engines.contract import Engine, Field, InMemory
 from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name

@@ -58,6 +58,46 @@ class Demands:
     """Several quasi-identifiers, whose groups each hold the demands; none named: all columns are one."""
 
 
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A quasi-identifier: columns, by number, on which every record shares its values with at least k persons."""
+
+    columns: tuple[int, ...]
+    k: int
+
+
+def requirements_of(demands: Demands, columns: Sequence[str]) -> tuple[Requirement, ...]:
+    """The quasi-identifiers that are asked for, over columns by number; without any, all columns are one."""
+    if not demands.quasi_identifiers:
+        return (Requirement(tuple(range(len(columns))), demands.k),)
+    place = {name: number for number, name in enumerate(columns)}
+    return tuple(
+        Requirement(tuple(place[name] for name in asked.columns), asked.k) for asked in demands.quasi_identifiers
+    )
+
+
+def redundant(requirements: tuple[Requirement, ...]) -> tuple[tuple[int, int], ...]:
+    """Requirements that follow from another one, and that other one, which itself follows from none."""
+    numbers = range(len(requirements))
+    implying = {
+        number: [other for other in numbers if other != number and _follows(requirements, number, other)]
+        for number in numbers
+    }
+    return tuple(
+        (number, next(other for other in others if not implying[other]))
+        for number, others in implying.items()
+        if others
+    )
+
+
+def _follows(requirements: tuple[Requirement, ...], number: int, other: int) -> bool:
+    """Whether a requirement's columns are among another's and its k is no more; of two that are the same the later."""
+    asked, wider = requirements[number], requirements[other]
+    columns, among = set(asked.columns), set(wider.columns)
+    same = columns == among and asked.k == wider.k
+    return columns <= among and asked.k <= wider.k and (not same or other < number)
+
+
 def bind_constraints(demands: Demands, schema: Schema, values: Callable[[str], KnownValues]) -> list[Constraint]:
     """The columns that privacy models are asked of, coded; `values` gives what a column holds."""
     from anonfit.engines.memory.constraints import Constraint

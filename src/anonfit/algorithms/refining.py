@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.demands import Demands, refuse_infeasible
+from anonfit.algorithms.demands import Demands, Requirement, redundant, refuse_infeasible
 from anonfit.algorithms.recounted import RecountedRows
 from anonfit.algorithms.refining_columns import (
     ColumnPart,
@@ -19,9 +19,7 @@ from anonfit.algorithms.refining_columns import (
     Reason,
     Refinable,
     Refined,
-    Requirement,
     Step,
-    redundant,
     refinable,
 )
 from anonfit.criteria.objectives import OBJECTIVES

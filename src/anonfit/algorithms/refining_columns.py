@@ -17,14 +17,6 @@ from anonfit.tables.schema import MISSING, CodedColumn, SplitMode
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
-    """A quasi-identifier: columns, by number, on which every record shares its values with at least k persons."""
-
-    columns: tuple[int, ...]
-    k: int
-
-
-@dataclass(frozen=True, slots=True)
 class ColumnPart:
     """Codes of a column that are released as one value.
 
@@ -93,28 +85,6 @@ class Refined:
     anonymity: tuple[int, ...]
     groups: tuple[int, ...]
     is_stopped: bool
-
-
-def redundant(requirements: tuple[Requirement, ...]) -> tuple[tuple[int, int], ...]:
-    """Requirements that follow from another one, and that other one, which itself follows from none."""
-    numbers = range(len(requirements))
-    implying = {
-        number: [other for other in numbers if other != number and _follows(requirements, number, other)]
-        for number in numbers
-    }
-    return tuple(
-        (number, next(other for other in others if not implying[other]))
-        for number, others in implying.items()
-        if others
-    )
-
-
-def _follows(requirements: tuple[Requirement, ...], number: int, other: int) -> bool:
-    """Whether a requirement's columns are among another's and its k is no more; of two that are the same the later."""
-    asked, wider = requirements[number], requirements[other]
-    columns, among = set(asked.columns), set(wider.columns)
-    same = columns == among and asked.k == wider.k
-    return columns <= among and asked.k <= wider.k and (not same or other < number)
 
 
 Counts: TypeAlias = NDArray[np.int64]

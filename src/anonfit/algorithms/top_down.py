@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.coding import TableCoding
-from anonfit.algorithms.demands import Demands
+from anonfit.algorithms.demands import Demands, Requirement, requirements_of
 from anonfit.algorithms.mondrian import used_nodes
 from anonfit.algorithms.recounted import RecountedRows
 from anonfit.algorithms.refining import Refinables, Refining, refine, refinement_log
-from anonfit.algorithms.refining_columns import ColumnPart, Requirement, Step
+from anonfit.algorithms.refining_columns import ColumnPart, Step
 from anonfit.algorithms.result import Anonymized
 from anonfit.engines.contract import CountRequest, Engine, out_of_core
 from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
@@ -55,16 +55,6 @@ PAUSE = 0.5
 """Seconds between two words on progress."""
 CELLS = 1 << 26
 """Values of a column times classes of the target that are counted, eight bytes each."""
-
-
-def requirements_of(demands: Demands, columns: Sequence[str]) -> tuple[Requirement, ...]:
-    """The quasi-identifiers that are asked for, over columns by number; without any, all columns are one."""
-    if not demands.quasi_identifiers:
-        return (Requirement(tuple(range(len(columns))), demands.k),)
-    place = {name: number for number, name in enumerate(columns)}
-    return tuple(
-        Requirement(tuple(place[name] for name in asked.columns), asked.k) for asked in demands.quasi_identifiers
-    )
 
 
 def anonymize_top_down(

@@ -10,10 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.algorithms.demands import has_classes
+from anonfit.algorithms.demands import has_classes, redundant, requirements_of
 from anonfit.algorithms.exploring import RULE
-from anonfit.algorithms.refining_columns import redundant
-from anonfit.algorithms.top_down import requirements_of
 from anonfit.algorithms.trees.growing import Variant
 from anonfit.auditing.result import BYTES
 from anonfit.errors import AuditFailed, Infeasible

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.engines.rows import write_table
 from anonfit.errors import AnonfitError, AuditFailed, ReleaseError, refuse_fork
+from anonfit.release.audits import expected_report, spec_of_manifest
 from anonfit.release.evidence import (
     audit_draft,
     both_reports,
@@ -35,7 +36,6 @@ from anonfit.release.folder import (
     publish,
 )
 from anonfit.release.result import Draft
-from anonfit.release.retelling import expected_report, spec_of_manifest
 from anonfit.release.warmup import prepare
 from anonfit.report.page import internal_page, report_page
 from anonfit.runtime.files import file_hash, workplace, write_new

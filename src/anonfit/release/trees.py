@@ -18,13 +18,13 @@ from anonfit.engines.contract import Engine, InMemory
 from anonfit.engines.spilling import spill_folder
 from anonfit.errors import AnonfitError, AuditFailed, DataError, ReleaseError, SpecError
 from anonfit.privacy.disclosure import Disclosure
+from anonfit.release.audits import expected_tree_report
 from anonfit.release.bind import complete_names, reading_of, source_of, tree_of
 from anonfit.release.engine import engine_for, opened, refuse_unsupported, spill_place
 from anonfit.release.evidence import require_passed
 from anonfit.release.folder import VERSION, check_free, publish, read_manifest
 from anonfit.release.publish import internal_record, package_versions, source_hash
 from anonfit.release.result import RowCounts
-from anonfit.release.retelling import expected_tree_report
 from anonfit.report.content import read_content
 from anonfit.report.trees import asked_of_tree, drawn_svg, drawn_text, tree_content
 from anonfit.runtime.files import workplace, write_new

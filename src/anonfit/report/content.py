@@ -10,8 +10,7 @@ from anonfit.errors import listed
 from anonfit.privacy.disclosure import Disclosed
 from anonfit.recoding.columns import RecodedColumn
 from anonfit.report.asking import nothing_asked
-from anonfit.report.board import board_content
-from anonfit.report.findings import attack_sentences, diversity_content
+from anonfit.report.findings import attack_sentences, board_content, diversity_content
 from anonfit.report.markup import joined, share_text
 from anonfit.tables.schema import Role, Schema
 

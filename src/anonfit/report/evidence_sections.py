@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonfit.report.charts import bars
 from anonfit.report.content import PRESETS
 from anonfit.report.markup import (
     Markup,
     Report,
     Section,
+    bars,
     bullets,
     element,
     figure,

@@ -13,9 +13,8 @@ from anonfit.algorithms.trees.released import Populations, ReleasedTree
 from anonfit.engines.tree import LEAF
 from anonfit.errors import listed, printable
 from anonfit.privacy.disclosure import Disclosed
-from anonfit.report.charts import TEXT, shape, text
 from anonfit.report.content import CONSENTED, SEVERAL_RELEASES
-from anonfit.report.markup import Markup, element, shortened, together
+from anonfit.report.markup import TEXT, Markup, element, shape, shortened, text, together
 
 ATTACKER = (
     "The assumed attacker has the tree and knows, of everybody whose row it was taught with, all public columns "

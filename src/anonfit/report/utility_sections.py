@@ -6,19 +6,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonfit.report.charts import curve_lines, key, stack, tiling_figure
 from anonfit.report.markup import (
     Head,
     Markup,
     Report,
     Section,
+    curve_lines,
     figure,
+    key,
     number_text,
     paragraph,
     percent,
     share_in_words,
     shortened,
+    stack,
     table,
+    tiling_figure,
     together,
     value_text,
 )

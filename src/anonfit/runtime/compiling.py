@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 
 KEPT = 3
 """Versions whose machine code is kept."""
-CONSTANTS = {"engines": ("tables/schema.py", "criteria/targets.py", "criteria/splitting.py", "privacy/*.py")}
+CONSTANTS = {"engines": ("tables/schema.py", "criteria/targets.py", "criteria/objectives.py", "privacy/*.py")}
 """Where kernels of a part have constants of others from: these are compiled into the machine code."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])

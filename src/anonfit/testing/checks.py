@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.splitting import MEDIAN, SplitObjective
+from anonfit.criteria.objectives import MEDIAN, SplitObjective
 from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.grower import grow
 from anonfit.engines.tree import Tree

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.criteria.splitting import MEDIAN, TIE, SplitObjective, WeightRule
+from anonfit.criteria.objectives import MEDIAN, TIE, SplitObjective, WeightRule
 from anonfit.criteria.targets import ClassTarget, CodedSelections, Impurity, NumberTarget, Target
 from anonfit.errors import DataError, SpecError
 from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, Column, SplitMode

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.splitting import SplitObjective
+from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget, Signatures, Target
 from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.grower import kernel_forms, packing_of

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.splitting import child_key, root_key
+from anonfit.criteria.objectives import child_key, root_key
 from anonfit.criteria.targets import ClassTarget, Sums
 from anonfit.engines.contract import Counted, Counting, CountRequest, Move
 from anonfit.engines.levels.shape import PERSONS, Layout, Shape, code_name, target_name

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.splitting import MEDIAN, SplitObjective, child_key, root_key
+from anonfit.criteria.objectives import MEDIAN, SplitObjective, child_key, root_key
 from anonfit.engines.memory import growing
 from anonfit.engines.memory.constraints import Constraint, add_constraint_fields, make_constraints
 from anonfit.engines.memory.layout import (

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.splitting import SplitObjective, WeightRule
+from anonfit.criteria.objectives import SplitObjective, WeightRule
 from anonfit.criteria.targets import (
     SHARE_BITS,
     ClassTarget,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.splitting import SplitObjective
+from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import CodedSelections
 from anonfit.engines.memory.candidates import inner_range, spread_of, tighten
 from anonfit.engines.memory.constraints import Constraint

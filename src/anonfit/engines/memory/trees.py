@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.splitting import WORD, exponential
+from anonfit.criteria.objectives import WORD, exponential
 from anonfit.engines.memory import growing
 from anonfit.engines.memory.count import count_rows
 from anonfit.engines.memory.growing import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.criteria.splitting import MEDIAN
+from anonfit.criteria.objectives import MEDIAN
 from anonfit.engines.memory.candidates import find_elements, spread_of, tighten
 from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.cutting import weigh_multiway, weigh_two_way

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonfit.criteria.splitting import TIE, SplitObjective, WeightRule, exponential
+from anonfit.criteria.objectives import TIE, SplitObjective, WeightRule, exponential
 from anonfit.criteria.targets import NumberTarget, Sums, by_entropy
 from anonfit.tables.schema import SplitMode
 from anonfit.testing.reference.records import Parts, PlainNode, PlainSplit, Records, joined

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anonfit.criteria.splitting import MEDIAN, SplitObjective, child_key, root_key
+from anonfit.criteria.objectives import MEDIAN, SplitObjective, child_key, root_key
 from anonfit.engines.tree import Tree
 from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference.choosing import Blind, Guided

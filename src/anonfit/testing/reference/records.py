@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.splitting import SplitObjective, median_distance
+from anonfit.criteria.objectives import SplitObjective, median_distance
 from anonfit.engines.tree import LEAF
 from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, SplitMode
 from anonfit.tables.taxonomy import Taxonomy

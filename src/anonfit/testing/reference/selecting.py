@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.splitting import TIE, SplitObjective
+from anonfit.criteria.objectives import TIE, SplitObjective
 from anonfit.criteria.targets import CodedSelections
 from anonfit.tables.schema import MISSING, SplitMode
 from anonfit.testing.reference.records import Parts, PlainNode, PlainSplit, Records, joined
