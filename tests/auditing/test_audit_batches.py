@@ -45,6 +45,7 @@ def _early(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(counting, "_MANY_PAIRS", 3)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("_early")
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_a_sound_folder(tmp_path: Path, kind: str) -> None:
@@ -54,7 +55,7 @@ def test_a_sound_folder(tmp_path: Path, kind: str) -> None:
     assert same(audit_release, folder.path)["passed"]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("fault", [*NEEDS_SOURCE, *IN_THE_FILE], ids=lambda fault: fault.__name__)
 def test_a_planted_fault(tmp_path: Path, fault: Callable[[Folder], None]) -> None:
     kind = "csv" if len(fault.__name__) % 2 else "parquet"
@@ -136,7 +137,7 @@ DEMANDS = [
 ]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.usefixtures("_early")
 @pytest.mark.parametrize("block", range(4))
 def test_random_tables_and_demands(block: int) -> None:

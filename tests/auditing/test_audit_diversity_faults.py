@@ -94,7 +94,7 @@ def exchanges(data: pl.DataFrame, column: str, seed: int) -> list[pl.DataFrame]:
     return found
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 @pytest.mark.parametrize("name", PROMISES)
 @pytest.mark.parametrize("seed", range(2))
@@ -126,6 +126,7 @@ def test_verdicts_are_right_whatever_is_exchanged(tmp_path: Path, name: str) -> 
     assert verdicts == {True, False}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PROMISES)
 def test_a_promise_of_a_little_more_is_not_kept(tmp_path: Path, name: str) -> None:
     folder, promise = sound_folder(tmp_path / "release", PROMISES[name], 9, "parquet")

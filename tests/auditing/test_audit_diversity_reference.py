@@ -87,7 +87,7 @@ def rank_of(kind: str) -> Any:
     return ORDER.index if kind == "step" else lambda value: value
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("kind", POOLS)
 @pytest.mark.parametrize("block", range(5))
 def test_models_equal_their_definitions_on_random_tables(block: int, kind: str) -> None:

@@ -267,7 +267,7 @@ IN_THE_FILE = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 @pytest.mark.parametrize("fault", [*NEEDS_SOURCE, *IN_THE_FILE], ids=lambda fault: fault.__name__)
 def test_a_planted_fault_is_found(tmp_path: Path, fault: Callable[[Folder], None], kind: str) -> None:
@@ -276,6 +276,7 @@ def test_a_planted_fault_is_found(tmp_path: Path, fault: Callable[[Folder], None
     assert not audit_release(folder.write(), source=folder.raw).passed
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fault", IN_THE_FILE, ids=lambda fault: fault.__name__)
 def test_a_fault_that_shows_in_the_file_is_found_without_the_source(
     tmp_path: Path, fault: Callable[[Folder], None]

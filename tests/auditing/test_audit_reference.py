@@ -46,7 +46,7 @@ def random_table(rng: random.Random) -> tuple[list[dict[str, Any]], pl.DataFrame
     return rows, pl.DataFrame(rows, schema=schema, strict=False), columns, raw
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(19)
 @pytest.mark.parametrize("block", range(20))
 def test_equals_the_reference_on_random_tables(block: int) -> None:
     rng = random.Random(block)
@@ -73,6 +73,7 @@ def test_equals_the_reference_on_random_tables(block: int) -> None:
             assert (diversity[column.name].value if rows else None) == l_value
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("block", range(5))
 def test_row_order_does_not_matter(block: int) -> None:
     rng = random.Random(1000 + block)

@@ -128,7 +128,7 @@ FAULTS: list[Callable[[Made, random.Random], pl.DataFrame]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_every_fault_is_found(fault: Callable[[Made, random.Random], pl.DataFrame]) -> None:
     rng = random.Random(fault.__name__)

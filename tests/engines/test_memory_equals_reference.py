@@ -35,7 +35,7 @@ def check_against_reference(table: CodedTable, k: int, *, threads: int, note: st
     return check_same(Asked(table, k), threads=threads, note=note)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("block", range(8))
 def test_trees_of_thousands_of_random_tables_are_equal(block: int) -> None:
     regions = 0

@@ -46,6 +46,7 @@ def a_target(rng: Random, found: CodedTable, kind: str, name: str = "t") -> Targ
     return random_number_target(rng, found, name, 1.0, mass_of(found))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["class", "share", "number"])
 @pytest.mark.parametrize("mode", [SplitMode.ORDERED, SplitMode.SUBSET])
 def test_trees_are_equal_with_more_codes_than_two_bytes_hold(mode: SplitMode, kind: str) -> None:
@@ -58,6 +59,7 @@ def test_trees_are_equal_with_more_codes_than_two_bytes_hold(mode: SplitMode, ki
         check_same(asked, threads=1 + seed % 2, note=f"seed {seed}")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["one class target", "numbers", "shares", "mixed", "own", "selections", "blend"])
 def test_trees_are_equal_with_columns_of_hundreds_of_codes(kind: str) -> None:
     for seed in range(2 if kind == "selections" else 4):

@@ -38,7 +38,7 @@ def check_tables(kind: str, model: str, tables: int) -> None:
     assert regions > 1.5 * tables, "the tables are too easy"
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize("model", ["k", *MODELS, "max_confidence"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_trees_are_equal(kind: str, model: str) -> None:

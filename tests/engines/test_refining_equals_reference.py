@@ -146,6 +146,7 @@ def check(asked: Asked, *, threads: int = 1, note: str = "") -> Refined:
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("block", range(5))
 def test_steps_of_random_tables_are_equal(block: int) -> None:
     made = 0

@@ -64,7 +64,7 @@ def outcome(estimator: Any, expected: dict[str, str]) -> dict[str, str]:
     return {str(entry["check_name"]): str(entry["status"]) for entry in found if entry["status"] != "passed"}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("estimator", OF_FEATURES, ids=repr)
 def test_estimators_of_features_pass_every_check(estimator: Any) -> None:
     # The array API is checked only where an environment variable asks for it.
@@ -77,7 +77,7 @@ def test_estimators_of_frames_fail_only_what_is_listed(estimator: Any) -> None:
     assert found == dict.fromkeys(EXPECTED, "xfail")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")
 @pytest.mark.parametrize("check", FRAMES)
 @pytest.mark.parametrize("estimator", OF_FEATURES[:2] + OF_FEATURES[3:], ids=repr)
@@ -85,7 +85,7 @@ def test_names_and_frames_of_features_pass_every_check(estimator: Any, check: st
     getattr(estimator_checks, check)(type(estimator).__name__, estimator)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")
 @pytest.mark.parametrize("check", FRAMES)
 @pytest.mark.parametrize("estimator", OF_FRAMES, ids=repr)

@@ -95,7 +95,7 @@ CASES: dict[str, Case] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("case", CASES)
 def test_three_doors_give_one_recoding(case: str, tmp_path: Path) -> None:
     text, words, targets = CASES[case]

@@ -148,7 +148,7 @@ def release_of(frame: Any, k: int = 5, **words: Any) -> af.Release:
     )
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("encoding", ["ends", "expected"])
 @pytest.mark.parametrize("gaps", [True, False])
 @pytest.mark.parametrize("seed", range(12))

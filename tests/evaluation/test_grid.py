@@ -259,7 +259,7 @@ def test_an_evaluation_goes_on_where_it_was_left(tmp_path: Path) -> None:
     assert len(watched.seen) == 6
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     "words",
     [

@@ -49,7 +49,7 @@ def compiled() -> None:
         released("sex", 5, kind)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize(("case", "engine"), RUNS)
 def test_a_hostile_case_ends_with_its_sentence(
     case: Case,

@@ -109,7 +109,7 @@ WHERES = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("gaps", [0.0, 0.2])
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_expected_is_what_evenly_spread_rows_give(seed: int, gaps: float) -> None:

@@ -986,7 +986,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Releases:
 CASES = [pytest.param(one, shape, id=f"{one.plant.__name__}-{shape}") for one in FAULTS for shape in one.shapes]
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize(("one", "shape"), CASES)
 def test_a_planted_fault_is_found(releases: Releases, tmp_path: Path, one: Fault, shape: str) -> None:
     p = planted(releases[shape], tmp_path / "release", SHAPES[shape])
@@ -1003,7 +1003,7 @@ def test_there_are_as_many_kinds_of_faults_as_asked() -> None:
     assert len({one.plant.__name__ for one in FAULTS}) >= 35
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_release_without_a_fault_is_accepted(releases: Releases, tmp_path: Path, shape: str) -> None:
     """As it was written, and as these tests write it back."""

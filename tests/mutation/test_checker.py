@@ -92,13 +92,13 @@ def test_the_checker_imports_nothing_of_the_package(file: Path) -> None:
     assert not any(name and name.split(".")[0] in ("anonfit", "planted", "polars", "numpy") for name in names)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_release_is_accepted_by_both(made: Made, seed: int) -> None:
     accept(*made[seed])
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("name", NAMES)
 def test_both_agree_on_a_tampered_release(made: Made, name: str) -> None:
     """Each kind in the first release that has a place for it; unless it may be harmless, it is refused."""
@@ -115,7 +115,7 @@ def test_there_are_as_many_kinds_of_tampering_as_asked() -> None:
     assert len(KINDS) >= 60
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("shape", [name for name in SHAPES if name != "extended"])
 def test_the_known_releases_are_accepted_by_the_checker(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, shape: str

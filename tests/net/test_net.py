@@ -70,7 +70,7 @@ def _check(name: str, engine: str, *, tree: bool = False) -> None:
     assert _made(name, engine, tree) == expected["trees" if tree else "tables"][name][engine]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
 @pytest.mark.parametrize("name", REQUESTS)
 def test_a_release_stays_what_it_is(name: str, engine: str) -> None:
@@ -83,7 +83,7 @@ def test_a_tree_stays_what_it_is(name: str, engine: str) -> None:
     _check(name, engine, tree=True)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.spark
 @pytest.mark.parametrize("name", SPARK)
 def test_a_release_of_spark_stays_what_it_is(name: str) -> None:

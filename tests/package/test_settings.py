@@ -257,7 +257,7 @@ def test_the_table_has_every_key_of_a_spec() -> None:
     assert {generic(name) for name in CHANGES} | ONLY_WORK == keys()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("name", CHANGES)
 def test_every_setting_changes_something(name: str, folder: Path) -> None:
     more, one, other = CHANGES[name]

@@ -260,7 +260,7 @@ def test_everything_that_is_declared_is_tried_here() -> None:
     }
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("model", names(PRIVACY))
 @pytest.mark.parametrize("criterion", names(CRITERIA))
 def test_every_criterion_holds_every_model_with_every_kind_of_column(criterion: str, model: str) -> None:

@@ -251,6 +251,7 @@ DTYPES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("make", DTYPES.values(), ids=DTYPES)
 def test_a_quasi_identifier_of_any_plain_type_is_generalized(tmp_path: Path, make: Any) -> None:
     """B15: texts need not be categories; every type is grouped, audited as written, and recoded as it was."""

@@ -49,7 +49,7 @@ def test_a_file_that_makes_a_target_too_certain_is_not_published(tmp_path: Path,
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("kind", ["parquet", "csv", "arrow"])
 @pytest.mark.parametrize(("column", "model", "parameters"), UNMET, ids=str)
 def test_what_holds_a_demand_is_published_and_can_be_audited_again(

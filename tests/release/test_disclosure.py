@@ -95,7 +95,7 @@ def other_files(folder: Path) -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in folder.iterdir() if not path.name.startswith("data."))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("demand", DEMANDS)
 @pytest.mark.parametrize("purpose", PURPOSES)
 def test_planted_values_are_nowhere_whatever_the_purpose_and_the_demands(

@@ -111,6 +111,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES)
 def test_new_groups_hold_what_was_asked_and_a_loaded_release_extends_alike(case: str, tmp_path: Path) -> None:
     column, asked, taxonomies = CASES[case]

@@ -97,7 +97,7 @@ def _some_in_every_run() -> list[Any]:
     return [pytest.param(name, marks=() if name in often else pytest.mark.slow) for name in SCENARIOS]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("scenario", _some_in_every_run())
 def test_killed_at_an_event(run: Runner, laid_out: Path, tmp_path: Path, scenario: str) -> None:
     """The last events are those of giving names."""

@@ -15,7 +15,7 @@ from planted_marks import Marks, folder_bytes, frame_bytes, leaks, planted_table
 import anonfit as af
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
 @pytest.mark.parametrize("seed", range(20))
 def test_no_mark_is_in_a_release(seed: int, engine: str, tmp_path: Path) -> None:

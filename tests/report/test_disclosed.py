@@ -129,7 +129,7 @@ def table(seed: int, wrong: int) -> pl.DataFrame:
     return frame
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("wrong", [0, 1, 3, K - 1, K, 3 * K])
 @pytest.mark.parametrize("kind", ["classes", "generalized", "everything", "selections"])
 def test_no_public_figure_is_about_few(tmp_path: Path, kind: str, wrong: int) -> None:
@@ -190,7 +190,7 @@ def odd(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame([values], schema=frame.schema)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kind", [*KINDS])
 def test_a_withheld_record_is_nowhere_in_the_folder(tmp_path: Path, kind: str) -> None:
     first = released(kind, people(900), **({"max_confidence": 1.0} if kind == "everything" else {}))
@@ -204,6 +204,7 @@ def test_a_withheld_record_is_nowhere_in_the_folder(tmp_path: Path, kind: str) -
     assert offences(json.loads((tmp_path / "out" / "report.json").read_text()), K) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", [*KINDS])
 def test_an_identifier_is_nowhere_in_the_folder(tmp_path: Path, kind: str) -> None:
     frame = people()

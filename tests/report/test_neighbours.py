@@ -107,7 +107,7 @@ def same(one: dict[str, bytes], other: dict[str, bytes], *, but: tuple[str, ...]
 # --- neighbours --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_more_of_few_dropped_rows_changes_nothing(tmp_path: Path, kind: str, engine: str) -> None:
@@ -182,6 +182,7 @@ def test_one_more_of_few_withheld_rows_changes_nothing(tmp_path: Path) -> None:
     same(files(tmp_path / "0"), files(tmp_path / "2"))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
 @pytest.mark.parametrize("kind", ["median", "classes", "several", "selections"])
 def test_one_more_of_few_unique_persons_changes_nothing(tmp_path: Path, kind: str, engine: str) -> None:

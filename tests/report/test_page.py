@@ -79,7 +79,7 @@ def wide() -> af.Release:
 PAGES = [*KINDS, "withheld", "wide", "curve"]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("kind", PAGES)
 def test_the_page_is_whole_and_needs_nothing_else(folders: Path, kind: str) -> None:
     for path in (folders / kind / "report.html", folders / f"{kind}.internal.html"):
@@ -95,7 +95,7 @@ def test_the_page_is_whole_and_needs_nothing_else(folders: Path, kind: str) -> N
             assert (attributes.get("href") or "#").startswith(("#", "data:,"))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("kind", PAGES)
 def test_the_page_can_be_read_by_everybody(folders: Path, kind: str) -> None:
     text = (folders / kind / "report.html").read_text(encoding="utf-8")

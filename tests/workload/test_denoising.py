@@ -113,6 +113,7 @@ def test_a_rows_own_class_does_not_touch_its_shares(wide: bool) -> None:
         assert not np.array_equal(found, expected)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("wide", [False, True])
 def test_a_rows_own_number_does_not_touch_its_prediction(wide: bool) -> None:
     rng = np.random.default_rng(5)

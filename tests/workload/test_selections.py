@@ -50,6 +50,7 @@ COLUMNS = [Column("age", QUASI), Column("sex", QUASI), Column("outcome", TARGET)
 # --- against SQL ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(30))
 def test_rectangles_hold_exactly_the_rows_that_sql_selects(seed: int) -> None:
     rng = np.random.default_rng(seed)

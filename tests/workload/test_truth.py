@@ -24,6 +24,7 @@ def selected(where: str, frame: pl.DataFrame, **declared: Column) -> list[int]:
     return np.flatnonzero(holds(parse_predicate(where, kinds_of(given, frame)), frame)).tolist()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(25))
 def test_rows_are_selected_as_by_the_three_valued_rules(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -39,6 +40,7 @@ def test_rows_are_selected_as_by_the_three_valued_rules(seed: int) -> None:
     assert seen == {True, False}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_rows_are_selected_as_a_database_selects_them(seed: int) -> None:
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is the oracle of this test: pip install duckdb")

@@ -128,7 +128,7 @@ def leaves_of(root: Node) -> list[Node]:
     return [node for node in order if not node.sons]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("variant", ["id3", "c45"])
 def test_trees_and_spans_are_those_of_the_reference(variant: str) -> None:
     assert sum(compare(seed, variant) for seed in range(500)) > 100
@@ -140,7 +140,7 @@ def test_trees_and_spans_are_those_of_the_reference_on_thousands(variant: str) -
     assert sum(compare(seed, variant) for seed in range(10_000, 16_000)) > 1000
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("tabled", [3, 1 << 22])
 def test_rows_that_stand_for_several_persons_are_as_so_many_rows(tabled: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growing, "TABLED", tabled)

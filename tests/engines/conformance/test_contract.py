@@ -31,7 +31,7 @@ def test_the_contract(name: str) -> None:
     check_engine(lambda frame, folder: engine_of(name, frame, folder))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.usefixtures("_plain")
 def test_a_third_engine_makes_what_the_memory_engine_makes(part: int, tmp_path: Path) -> None:

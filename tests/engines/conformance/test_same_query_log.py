@@ -101,7 +101,7 @@ def _few_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 LOGS: list[dict[str, Any]] = [{"selections": 10}, {}, {"minterms": 12}, {"learn": False}]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("engine", FAST_ENGINES)
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_learned_made_and_told(engine: str, seed: int, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_every_pair_of_settings_is_tried():
     assert set().union(*map(pairs_of, CASES)) == all_pairs(FACTORS)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(21)
 @pytest.mark.parametrize("engine", FAST_ENGINES)
 @pytest.mark.parametrize("part", range(10))
 def test_random_requests(engine, part, tmp_path):
@@ -109,7 +109,7 @@ def test_random_requests(engine, part, tmp_path):
     assert released > len(some) // 2
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(9)
 @pytest.mark.spark
 @pytest.mark.parametrize("place", range(0, 25, 6))
 def test_some_random_requests_in_spark(place, tmp_path):

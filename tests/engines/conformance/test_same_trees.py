@@ -114,7 +114,7 @@ def _check(seed: int, engine: str, folder: Path) -> tuple[bool, bool]:
     return bool(tables and tables[0].recoding.node_count > 1), bool(trees and trees[0].tree.leaves > 1)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_random_requests(engine, tmp_path):
     first = int(os.environ.get("FIRST_SEED", "0"))

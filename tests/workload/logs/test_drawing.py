@@ -40,6 +40,7 @@ def raw_rows(frame: pl.DataFrame, size: int) -> RawRows:
     return RawRows(frame.schema, len(frame), read)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("bits", [1, 5, 12])
 def test_the_same_rows_are_drawn_however_they_come(seed: int, bits: int, monkeypatch: pytest.MonkeyPatch) -> None:

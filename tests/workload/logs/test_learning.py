@@ -173,6 +173,7 @@ def test_a_kind_of_query_that_never_repeats_itself_is_kept_by_its_share(monkeypa
     assert 50 <= sum(one.times for one in ages) <= len(rare)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("minterms", [0, 30])
 @pytest.mark.parametrize("seed", range(2))
 def test_rows_that_come_some_at_a_time_in_any_order_teach_the_same(seed: int, minterms: int, tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ def test_a_hostile_statement_hangs_and_executes_nothing_and_the_others_are_read(
     assert not Path("PLANTED").exists()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_a_hostile_statement_over_lines_costs_little_more_than_itself(tmp_path: Path, hostile: str) -> None:
     good = "select sex\nfrom people\nwhere age > 30 and Town = 'a';\n"
