@@ -31,7 +31,7 @@ def cases(factors: Mapping[str, Sequence[str]], count: int, seed: int = 0) -> li
     left = all_pairs(factors)
     found: list[Case] = []
     while left or len(found) < count:
-        tried = [{name: str(rng.choice(list(words))) for name, words in factors.items()} for _ in range(30)]
+        tried = [{name: words[int(rng.integers(len(words)))] for name, words in factors.items()} for _ in range(30)]
         if left:
             one, first, other, second = min(left)
             tried = [case | {one: first, other: second} for case in tried]
