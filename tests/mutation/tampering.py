@@ -152,8 +152,11 @@ def forge(p: Planted, source: pl.DataFrame) -> None:
     p.manifest["audit"] = {"passed": True, "findings": told["findings"]}
     if not told["sets"] and isinstance(told["persons"], int):
         sizes = told["sizes"]
+        # A person with rows in several groups is counted in each, and sizes are then multiples of k, rounded down.
+        step = privacy["k"] if "entity" in (column["role"] for column in p.spec["columns"].values()) else 1
+        persons = sum(size // step * step * groups for size, groups in audit.sizes.of_size.items())
         report["group_sizes"] = [
-            {"low": sizes["smallest"], "high": sizes["largest"], "groups": sizes["groups"], "persons": told["persons"]}
+            {"low": sizes["smallest"], "high": sizes["largest"], "groups": sizes["groups"], "persons": persons}
         ]
     for line in report["columns"]:
         if line["name"] in audit.frequent and line["role"] == "quasi-identifier":

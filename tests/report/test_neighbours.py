@@ -224,6 +224,18 @@ def test_unique_rows_of_one_person_are_one_person(tmp_path: Path) -> None:
     same(*folders, but=("attack",))
 
 
+def test_sizes_of_groups_are_rounded_in_one_way_where_several_ks_are_asked(tmp_path: Path) -> None:
+    """Rounded down to multiples of 10 in one place and of 20 in another they could be told to a few persons."""
+    frame = people(np.random.default_rng(8), 300).with_columns(who=pl.int_range(pl.len(), dtype=pl.Int64) // 2 * 2)
+    report = json.loads(published(frame, tmp_path / "release", entity="who", **KINDS["several"])["report.json"])
+    sizes = [report["audit"]["sizes"][name] for name in ("smallest", "lower_quartile", "median", "upper_quartile")]
+    assert all(size % 20 == 0 for size in [*sizes, report["audit"]["sizes"]["largest"]])
+    for asked, told in zip(SETS, report["audit"]["sets"], strict=True):
+        assert all(
+            told["sizes"][name] % 20 == 0 or told["sizes"][name] == asked["k"] for name in ("smallest", "largest")
+        )
+
+
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
 @pytest.mark.parametrize("populations", ["exact", "relative", "majority"])
 def test_one_more_of_few_dropped_rows_changes_nothing_of_a_tree(tmp_path: Path, populations: str, engine: str) -> None:

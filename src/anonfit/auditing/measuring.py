@@ -287,11 +287,20 @@ class _AuditRun:
             frequent={} if request.meanings is None else frequent_labels(released.heads, sizes),
         )
 
+    @property
+    def _largest_k(self) -> int:
+        return max([self.request.k or 1, *(demand.k or 1 for demand in self.request.sets)])
+
     def _set_sizes(self, evidence: Evidence, *, rounded: bool = False) -> tuple[SetSizes, ...]:
-        """The groups of several quasi-identifiers; persons in multiples of k, if they are to be rounded."""
+        """The groups of several quasi-identifiers; if they are to be rounded, persons in multiples of the largest k, or
+        those that every group has.
+        """
+        step = self._largest_k
         measured = []
         for demand, groups in zip(self.request.sets, self.counting.sets(evidence), strict=True):
-            sizes = groups.sizes // demand.k * demand.k if rounded and demand.k else groups.sizes
+            sizes = groups.sizes
+            if rounded and demand.k:
+                sizes = np.where(sizes < demand.k, 0, np.maximum(sizes // step * step, demand.k))
             measured.append(SetSizes(demand.columns, demand.k, group_sizes(sizes, demand.k)))
         return tuple(measured)
 
@@ -333,12 +342,12 @@ class _AuditRun:
         return replace(audit, findings=tuple(all_findings(audit, self.request, names=self.released.table.names)))
 
     def _rounded(self, audit: Audit, evidence: Evidence) -> Audit:
-        """What may be told of persons who have several rows: their numbers in multiples of k, rounded down.
+        """What may be told of persons who have several rows: their numbers in multiples of the largest k, rounded down.
 
         Whoever has the file can count its rows; exact numbers of persons would tell by subtraction how many rows of a
         group are of one person, and so would exact figures of diversity, which count a person's equal values once.
         """
-        k = self.request.k or 1
+        k = self._largest_k
         sizes = evidence.sizes // k * k
 
         def down(share: Share) -> Share:

@@ -129,8 +129,8 @@ def _of_regions(draft: Draft) -> Appraisal:
     column_details = details(draft.recoding, used, sizes)
     targets = coded_targets(workload_of(draft.spec), draft.schema, draft.raw_rows)
     persons, has_entities = _persons_of(draft, used, sizes), draft.schema.name_of(Role.ENTITY) is not None
-    k = draft.spec.privacy.k
-    rounded = np.maximum(persons // k * k, 1) if has_entities else persons  # in multiples of k, as all that is told
+    k = draft.spec.privacy.least
+    rounded = np.maximum(persons // k * k, 1) if has_entities else persons  # as all that is told
     return Appraisal(
         sizes=persons,
         details=column_details,
