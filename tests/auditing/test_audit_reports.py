@@ -267,3 +267,42 @@ def test_what_the_audit_of_a_folder_refuses_is_not_published(tmp_path: Path, mon
     with pytest.raises(af.AuditFailed, match="The page says something else"):
         made.save(tmp_path / "release")
     assert list(tmp_path.iterdir()) == []
+
+
+def places_in(content: Any) -> list[tuple[Any, Any]]:
+    """Every object or list of some JSON, with each of its keys or numbers."""
+    if not isinstance(content, dict | list):
+        return []
+    keys = list(content) if isinstance(content, dict) else list(range(len(content)))
+    return [(content, key) for key in keys] + [place for key in keys for place in places_in(content[key])]
+
+
+@pytest.mark.sampled(101)
+@pytest.mark.parametrize("part", range(100))
+@pytest.mark.parametrize("name", ["report.json", "manifest.json", "recoding.json"])
+def test_another_kind_of_value_anywhere_is_an_answer_and_never_a_crash(tmp_path: Path, name: str, part: int) -> None:
+    """Each value of the folder's files in its turn becomes an object, a list, a number, a text or nothing."""
+    raw = RAW_ROWS.with_columns(much=pl.int_range(pl.len()) % 7 * 1.5, who=pl.int_range(pl.len()) // 2)
+    words: dict[str, Any] = {"sensitive": {"ill": {"model": "distinct-l", "l": 2}}, "targets": ["much"]}
+    if part % 2:
+        words["entity"] = "who"
+    else:
+        raw = raw.drop("who")
+    folder = tmp_path / "release"
+    af.anonymize(raw, quasi_identifiers=["age", "sex"], k=5, **words).save(folder)
+    kept = {file.name: file.read_bytes() for file in folder.iterdir()}
+    for number in range(part, len(places_in(json.loads(kept[name]))), 100):
+        for value in ({}, {"a": 1}, [], [{}], 7, None, "text"):
+            content = json.loads(kept[name])
+            inside, key = places_in(content)[number]
+            inside[key] = value
+            (folder / name).write_text(json.dumps(content), encoding="utf-8")
+            manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+            if name != "manifest.json":
+                manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+                (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+            for source in (raw, None):
+                with contextlib.suppress(af.AnonfitError):
+                    af.audit_release(folder, source=source)
+        for file, content in kept.items():
+            (folder / file).write_bytes(content)

@@ -313,8 +313,9 @@ def _diversity(privacy: JsonObject) -> list[DiversityDemand]:
     """The demands on sensitive columns."""
     demands = []
     for entry in privacy.parts("diversity", ()):
-        if entry.entries.get("model") in MODELS:
-            entry.known(demand_settings(entry.entries["model"]))
+        model = entry.entries.get("model")
+        if isinstance(model, str) and model in MODELS:
+            entry.known(demand_settings(model))
         demands.append(read_demand(entry.entries))
     return demands
 

@@ -173,7 +173,9 @@ def _same_detail(line: Json, checked: CheckedReport) -> bool:
         return False
     if checked.promise.only("entity") is not None:
         return True
-    return line.get("frequent_persons") == held.persons and line.get("frequent_label") in held.labels
+    label = line.get("frequent_label")
+    is_held = not isinstance(label, (list, Mapping)) and label in held.labels
+    return is_held and line.get("frequent_persons") == held.persons
 
 
 def _formulas(folder: Folder) -> list[str]:
@@ -205,11 +207,14 @@ def _same_source(stated: Json, mine: Json) -> bool:
     none = {"persons": 0, "share": 0.0}
     perfect = {"by_labels": True, "not_in_source": [], "unmatched": none, "absent_inside": none, "in_several": none}
     named = {column["name"] for column in mine["raw_columns"]}
-    return alike({**entries(source), "compared": []}, {**perfect, "compared": []}) and named >= set(source["compared"])
+    same = alike({**_in_any_order(source), "compared": []}, {**perfect, "compared": []})
+    return same and named >= set(_in_any_order(source)["compared"])
 
 
-def _in_any_order(source: Json) -> dict[str, Any]:
-    return {**source, "compared": sorted(map(str, source.get("compared", ())))}
+def _in_any_order(source: Any) -> dict[str, Any]:
+    """What was compared with the source, in an order that does not go by that of the columns."""
+    compared = entries(source).get("compared")
+    return {**entries(source), "compared": sorted(map(str, compared if isinstance(compared, list) else [compared]))}
 
 
 Retell = Callable[[Path, Json, Json], tuple[Json, str]]
@@ -380,7 +385,7 @@ def _of_shape(checked: CheckedReport) -> Finding:
 def _of_attack(checked: CheckedReport) -> Finding:
     """By the report's own figures, a model is sure of no larger share of persons than the release claims."""
     inferences = listed_objects(entries(checked.report.get("attack")).get("inference"))
-    sure = {inference.get("column"): entries(inference.get("learned")).get("sure") for inference in inferences}
+    sure = {str(inference.get("column")): entries(inference.get("learned")).get("sure") for inference in inferences}
     tolerance = 0.005 if checked.promise.only("entity") else 0.00005  # shares are rounded
     limit = checked.promise.attack_limit + tolerance
     met = all(name in sure and _at_most(sure[name], limit) for name in checked.promise.having("sensitive"))
