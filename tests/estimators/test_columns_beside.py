@@ -33,6 +33,7 @@ def test_every_keyword_of_anonymize_has_its_like() -> None:
         "values",
         "order",
         "regions",
+        "intervals",
         "consent",
         "clusters",
         "query_log",

@@ -195,6 +195,7 @@ CHANGES: dict[str, tuple[Mapping[str, Any], Any, Any]] = {
     "output.values": ({}, "labels", "bounds"),
     "output.regions": ({"output.consent": True}, "domain", "observed"),
     "output.order": ({"output.consent": True}, "sorted", "original"),
+    "output.intervals": ({}, "half-open", "closed"),
     "output.consent": ({"output.order": "original"}, False, True),
     "output.populations": (TREE, "exact", "majority"),
     "workload.query_log.path": (LOG, "log.sql", "other.sql"),

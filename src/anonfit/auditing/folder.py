@@ -350,7 +350,8 @@ def _sets(entries: Sequence[JsonObject], k: int) -> tuple[SetDemand, ...]:
 
 
 def _output(output: JsonObject) -> dict[str, Any]:
-    output.known(("format", "values", "regions", "order", "consent"))
+    output.known(("format", "values", "regions", "intervals", "order", "consent"))
+    output.word("intervals", ("half-open", "closed"), "half-open")
     output.word("format", ("csv", "parquet", "arrow"), "parquet")
     return {
         "values": output.word("values", ("labels", "bounds", "representative"), "labels"),

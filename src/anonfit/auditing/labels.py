@@ -99,8 +99,20 @@ def _present(text: str, meaning: LabelMeaning) -> ValueSet | None:
         if text[-1] not in ")]" or len(ends) != 2 or None in ends:
             return None
         return _interval(ends[0], ends[1], closed=text[-1] == "]")
+    if meaning.closed and (text.startswith("≤ ") or "–" in text):
+        ends = [_place(end, meaning) for end in text.removeprefix("≤ ").split("–")]
+        if None in ends or len(ends) != (1 if text[0] == "≤" else 2):
+            return None
+        return _run(None if text[0] == "≤" else ends[0], ends[-1], meaning)
     point = _place(text, meaning)
-    return None if point is None else _interval(point, point, closed=True)
+    return None if point is None else _run(point, point, meaning)
+
+
+def _run(first: Decimal | None, last: Decimal | None, meaning: LabelMeaning) -> ValueSet | None:
+    """All from one value to another. Of whole numbers, what ends before the next one; only a domain has a last one."""
+    if last is None or not meaning.is_whole or last == meaning.domain[1]:
+        return _interval(first, last, closed=True)
+    return None if first is not None and first > last else _interval(first, last + 1)
 
 
 def _interval(lower: Decimal | None, upper: Decimal | None, *, closed: bool = False) -> ValueSet | None:
@@ -338,6 +350,10 @@ def _labels_of_line(values: ValueSet, meaning: LabelMeaning, *, observed: bool) 
 
 
 def _spelled_intervals(interval: Interval, meaning: LabelMeaning) -> list[str]:
+    if meaning.is_whole and interval.upper is not None:
+        last = interval.upper - (0 if interval.closed else 1)
+        if meaning.closed or interval.lower == last:
+            return [_spelled_run(interval.lower, last)]
     lower = [""] if interval.lower is None else _scalars(interval.lower, meaning.type, meaning.scale)
     upper = [""] if interval.upper is None else _scalars(interval.upper, meaning.type, meaning.scale)
     if interval.lower is None:
@@ -347,6 +363,13 @@ def _spelled_intervals(interval: Interval, meaning: LabelMeaning) -> list[str]:
     if interval.closed and interval.lower == interval.upper:
         return lower
     return [f"[{first}, {last}{']' if interval.closed else ')'}" for first in lower for last in upper]
+
+
+def _spelled_run(first: Decimal | None, last: Decimal) -> str:
+    """Whole numbers with both ends, which are written with all their digits."""
+    if first is None:
+        return f"≤ {int(last)}"
+    return str(int(last)) if first == last else f"{int(first)}–{int(last)}"
 
 
 @lru_cache(maxsize=1 << 16)

@@ -234,12 +234,18 @@ class LabelMeaning:
     other: str | None = None
     date_format: str | None = None
     missing: bool | None = None  # whether missing values are among those of the column; None: not stated
-    scale: str | None = None  # of dates: whether they are days ("date") or moments ("time")
+    scale: str | None = None  # "number" or "whole"; of dates whether they are days ("date") or moments ("time")
+    closed: bool = False  # whether intervals of whole numbers are written with both ends
 
     @property
     def is_named(self) -> bool:
         """Whether labels are names, not ends on a line; such a column has labels where others have bounds."""
         return self.type == "nominal" or self.tree is not None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether values are whole numbers."""
+        return self.scale == "whole" and self.tree is None
 
     @property
     def cells(self) -> int:
@@ -281,7 +287,7 @@ def read_meaning(name: str, entry: Mapping[str, Any]) -> LabelMeaning:
     if tree is not None and other is not None and other not in tree.leaves:
         raise RecodingError(f"The name of all others in column '{name}' is no leaf of its taxonomy.")
     ordered = kind in ("continuous", "date")
-    return LabelMeaning(
+    meaning = LabelMeaning(
         name,
         shell.type,
         order=order,
@@ -291,8 +297,15 @@ def read_meaning(name: str, entry: Mapping[str, Any]) -> LabelMeaning:
         other=other,
         date_format=given.get("date_format", str, None),
         missing=given.get("missing", bool, None),
-        scale=given.word("scale", ("number", "date", "time"), None),
+        scale=given.word("scale", ("number", "whole", "date", "time"), None),
+        closed=given.word("intervals", ("half-open", "closed"), "half-open") == "closed",
     )
+    ends = [*(meaning.cuts or ()), *(end for end in meaning.domain if end is not None)]
+    if (meaning.closed and not meaning.is_whole) or (meaning.is_whole and any(end % 1 for end in ends)):
+        raise RecodingError(
+            f"The cuts and ends of column '{name}' are not whole numbers, as its scale or intervals say."
+        )
+    return meaning
 
 
 def _cuts(shell: LabelMeaning, values: Sequence[object]) -> frozenset[Decimal]:

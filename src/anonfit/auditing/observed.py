@@ -66,10 +66,14 @@ def observed_groups(
 
 def _plain_set(values: ValueSet | None, meaning: LabelMeaning) -> ValueSet:
     """A label's values in one form: a star in a column without missing values does not hold them, and an interval of
-    words goes from its first to its last. What is no label holds anything, here missing.
+    words or whole numbers goes from its first to its last. What is no label holds anything, here missing.
     """
     if values is None:
         return _MISSING
+    if meaning.is_whole and values.intervals:
+        only = values.intervals[0]
+        last = only.upper if only.upper is None or only.closed else only.upper - 1
+        return replace(values, intervals=(Interval(only.lower, last, closed=True),))
     if meaning.type == "ordinal" and meaning.tree is None and values.intervals:
         words = [_words(interval, len(meaning.order)) for interval in values.intervals]
         return replace(values, intervals=tuple(words))

@@ -258,7 +258,9 @@ def _damaged_grid(fault: str) -> RecodingError:
     return RecodingError(f"The parts of columns in the recoding are damaged: {fault}.")
 
 
-_COLUMN = ("name", "type", "scale", "missing", "domain", "cuts", "order", "other", "taxonomy", "date_format")
+_COLUMN = (
+    *("name", "type", "scale", "missing", "domain", "cuts", "intervals", "order", "other", "taxonomy", "date_format"),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,6 +241,8 @@ def _key(part: Part, meaning: LabelMeaning) -> Hashable:
     if meaning.type == "ordinal":
         return meaning.order[(low + high) // 2 - shift]
     first, last = ends_of(low - shift, high - shift, meaning)
+    if meaning.is_whole and last is not None and high - shift < meaning.cut_count:
+        last -= 1  # the cut itself lies above
     if first is None or last is None:
         end = last if first is None else first
         return end if end is None or meaning.type == "date" else float(end)

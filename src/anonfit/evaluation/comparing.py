@@ -232,7 +232,9 @@ def _alike(column: RecodedColumn, other: RecodedColumn) -> bool:
         return _names_hide(column, other) and _names_hide(other, column)
     if isinstance(column, OrdinalCells) and isinstance(other, OrdinalCells):
         return column.order == other.order
-    return isinstance(column, OrderedCells) and isinstance(other, OrderedCells) and column.scale == other.scale
+    if not isinstance(column, OrderedCells) or not isinstance(other, OrderedCells):
+        return False
+    return column.scale == other.scale or (column.scale.is_number and other.scale.is_number)
 
 
 def _names_hide(column: NominalCells, other: NominalCells) -> bool:

@@ -426,6 +426,6 @@ def _axis(
         assert isinstance(column, OrderedCells)
         ends = tuple(cut_text(end) for end in column.domain) or (None, None)
         texts = [ends[0], *map(cut_text, column.cuts), ends[1]]
-        axis = {"column": column.name, "scale": str(column.scale)}
+        axis = {"column": column.name, "scale": "number" if column.scale.is_number else str(column.scale)}
     axis["edges"] = [texts[edge] for edge in used.tolist()]
     return np.searchsorted(used, low).tolist(), np.searchsorted(used, high).tolist(), axis

@@ -137,6 +137,8 @@ class OrderedCells:
     has_missing: bool
     domain: tuple[Cut, ...] = ()
     date_format: str | None = None
+    closed: bool = False
+    """Whether intervals of whole numbers are written with both ends, 38–42 in place of [38, 43)."""
 
     @property
     def size(self) -> int:
@@ -170,13 +172,21 @@ class OrderedCells:
 
     def label(self, cells: Sequence[int]) -> str:
         """The interval of a run of cells."""
-        low, high = self.ends(cells)
-        known = interval_label(
-            None if low is None else cut_text(low),
-            None if high is None else cut_text(high),
-            closed=bool(self.domain) and self.is_last(cells),
-        )
-        return _label(self, cells, known)
+        return _label(self, cells, self.interval(*self.ends(cells), closed=bool(self.domain) and self.is_last(cells)))
+
+    def interval(self, low: Cut | None, high: Cut | None, *, closed: bool) -> str:
+        """The label of the values between two ends."""
+        low_text, high_text = (None if end is None else cut_text(end) for end in (low, high))
+        if self.scale != Scale.WHOLE:
+            return interval_label(low_text, high_text, closed=closed)
+        last = high if high is None or closed else int(high) - 1
+        if last is not None and low == last:
+            return cut_text(last)
+        if not self.closed or (low is None and last is None):
+            return interval_label(low_text, high_text, closed=closed)
+        if low is None or last is None:
+            return f"≥ {low_text}" if last is None else f"≤ {last}"
+        return f"{low_text}–{last}"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, R
 from anonfit.recoding.sql import recoding_query
 from anonfit.recoding.values import Unseen, Values, recode_frame
 from anonfit.tables.codebook import typed
-from anonfit.tables.scales import Cut, CutPoints, cuts_between, parse_cut, scale_of, thresholds
+from anonfit.tables.scales import Cut, CutPoints, Scale, cuts_between, parse_cut, scale_of, thresholds
 from anonfit.tables.schema import (
     CodedColumn,
     CodedTable,
@@ -136,6 +136,21 @@ class Recoding:
         """
         return recode_frame(self, frame, unseen=unseen, values=values)
 
+    @property
+    def has_whole_numbers(self) -> bool:
+        """Whether some column is of whole numbers between cuts."""
+        return any(isinstance(column, OrderedCells) and column.scale == Scale.WHOLE for column in self.columns)
+
+    def written(self, *, closed: bool) -> Recoding:
+        """The same recoding, whose labels write intervals of whole numbers with both ends (38–42), or not."""
+        columns = [
+            replace(column, closed=closed)
+            if isinstance(column, OrderedCells) and column.scale == Scale.WHOLE
+            else column
+            for column in self.columns
+        ]
+        return replace(self, columns=tuple(columns))
+
     def to_json(self) -> str:
         """The recoding as the text of recoding.json."""
         return self._json
@@ -212,17 +227,32 @@ def _ordered(
     pairs, pair_of = np.unique(np.stack([before[between], starts[between]]), axis=1, return_inverse=True)
     placed = _cuts(domain, pairs - shift, points)
     on_axis = thresholds(placed, domain.dtype)
+    is_whole = _is_whole(domain)
+    if is_whole:
+        # Between two neighbouring whole numbers the cut is the upper one: it tells as much as any fraction would.
+        on_axis = np.ceil(on_axis).astype(np.int64)
     # Two texts may be one number on the axis of whole numbers (37.5 and 38): the first text is kept for both.
     axis_cuts, first, cut_of = np.unique(on_axis, return_index=True, return_inverse=True)
     cuts: tuple[Cut, ...] = tuple(placed[index] for index in first)
     scale = scale_of(domain.dtype)
     assert scale is not None
     ends = tuple(parse_cut(end, scale) for end in domain.declared)
+    if is_whole:
+        scale, cuts, ends = Scale.WHOLE, tuple(axis_cuts.tolist()), tuple(map(int, ends))
     cells = OrderedCells(domain.name, domain.type, scale, cuts, domain.has_missing, ends, domain.date_format)
     at = np.full(len(starts), shift, np.int32)
     if len(axis_cuts):
         at[between] = cut_of[pair_of.ravel()] + 1 + shift
     return cells, at
+
+
+def _is_whole(domain: OrderedDomain) -> bool:
+    """Whether all values, and the ends of a declared domain, are whole numbers (as floats, exact ones)."""
+    if scale_of(domain.dtype) != Scale.NUMBER or isinstance(domain.dtype, pl.Decimal):
+        return False
+    values = domain.values
+    exact = domain.dtype.is_integer() or bool(((np.abs(values) < 2**53) & (values % 1 == 0)).all())
+    return exact and all(float(str(end)).is_integer() for end in domain.declared)
 
 
 def _cuts(domain: OrderedDomain, pairs: NDArray[np.int32], points: CutPoints) -> list[Cut]:
@@ -316,7 +346,8 @@ def _grid_column(
         starts = starts[_between(domain, starts, given) == 0]
     cells, at = _ordered(domain, starts, starts - 1, points)
     if given:
-        cuts = sorted({*cells.cuts, *given})
+        kept = thresholds(given, domain.dtype).tolist() if cells.scale == Scale.WHOLE else given
+        cuts = sorted({*cells.cuts, *kept})
         cells = replace(cells, cuts=tuple(cuts))
         at = np.arange(1, len(cuts) + 1, dtype=np.int32) + np.int32(domain.has_missing)
         if domain.has_missing and len(part_of) > 1 and part_of[0] != part_of[1]:

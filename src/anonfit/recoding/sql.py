@@ -35,7 +35,7 @@ def _text(text: str) -> str:
 
 def _cut(cut: Cut, scale: Scale) -> str:
     """A cut as SQL writes it."""
-    if scale == Scale.NUMBER:
+    if scale.is_number:
         return repr(cut)
     kind = "DATE" if scale == Scale.DATE and len(str(cut)) <= 10 else "TIMESTAMP"
     return f"{kind} {_text(str(cut).replace('T', ' '))}"
@@ -53,7 +53,7 @@ def _search(value: str, bounds: Sequence[str], results: Sequence[str]) -> str:
 
 def _ordered_cell(column: OrderedCells, value: str) -> str:
     shift = int(column.has_missing)
-    if column.scale == Scale.NUMBER:
+    if column.scale.is_number:
         value = f"CAST({value} AS DOUBLE PRECISION)"  # or cuts would be rounded to shorter numbers
     cuts = [_cut(cut, column.scale) for cut in column.cuts]
     cell_of_value = _search(value, cuts, [str(cell + shift) for cell in range(len(cuts) + 1)])

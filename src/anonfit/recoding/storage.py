@@ -39,6 +39,8 @@ def _column_json(column: RecodedColumn) -> dict[str, Any]:
     if isinstance(column, OrderedCells):
         entry |= {"type": str(column.type), "scale": str(column.scale), "missing": column.has_missing}
         entry |= {"domain": list(column.domain) or None, "cuts": list(column.cuts)}
+        if column.scale == Scale.WHOLE:
+            entry["intervals"] = "closed" if column.closed else "half-open"
     elif isinstance(column, OrdinalCells):
         entry |= {"type": "ordinal", "missing": column.has_missing, "order": list(column.order)}
     else:
@@ -97,7 +99,8 @@ def _column(entry: JsonPart) -> RecodedColumn:
             raise fields["order"].refused("is empty")
         return OrdinalCells(fields["name"].text(), order, fields["missing"].flag())
     if "taxonomy" not in entry.named():
-        return _ordered(entry.table(("name", "type", "scale", "missing", "domain", "cuts", *dated)), ColumnType(kind))
+        names = ("name", "type", "scale", "missing", "domain", "cuts", *dated)
+        return _ordered(entry.table(names, ("intervals",)), ColumnType(kind))
     fields = entry.table(("name", "type", "missing", "other", "taxonomy", *dated))
     name = fields["name"].text()
     taxonomy = Taxonomy.from_tree(fields["taxonomy"].value, column=name)
@@ -114,8 +117,11 @@ def _date_format(fields: dict[str, JsonPart]) -> str | None:
 
 def _ordered(fields: dict[str, JsonPart], kind: ColumnType) -> OrderedCells:
     name, scale = fields["name"].text(), Scale(fields["scale"].word(Scale))
-    if (kind == ColumnType.CONTINUOUS) != (scale == Scale.NUMBER) or kind == ColumnType.NOMINAL:
+    if (kind == ColumnType.CONTINUOUS) != scale.is_number or kind == ColumnType.NOMINAL:
         raise fields["type"].refused(f"is '{kind}', which its scale is not")
+    if ("intervals" in fields) != (scale == Scale.WHOLE):
+        raise fields["scale"].refused(f"is '{scale}', and only columns of whole numbers say how intervals are written")
+    closed = "intervals" in fields and fields["intervals"].word(("half-open", "closed")) == "closed"
     cuts = tuple(_cut(cut, scale) for cut in fields["cuts"].items())
     domain = () if fields["domain"].value is None else tuple(_cut(end, scale) for end in fields["domain"].items())
     if len(domain) not in (0, 2):
@@ -125,7 +131,7 @@ def _ordered(fields: dict[str, JsonPart], kind: ColumnType) -> OrderedCells:
     below = not domain or (domain[0] < domain[1] and (not cuts or cuts[-1] <= domain[1]))  # type: ignore[operator]
     if not ascending or not below:
         raise fields["cuts"].refused("are not in ascending order within the domain")
-    return OrderedCells(name, kind, scale, cuts, fields["missing"].flag(), domain, _date_format(fields))
+    return OrderedCells(name, kind, scale, cuts, fields["missing"].flag(), domain, _date_format(fields), closed)
 
 
 def _cut(part: JsonPart, scale: Scale) -> Cut:

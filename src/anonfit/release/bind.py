@@ -211,6 +211,8 @@ def refuse_output(spec: Spec) -> None:
         )
     if spec.output.regions == "observed" and spec.output.values != Values.LABELS:
         raise SpecError(["output.regions = 'observed' changes labels only; use values = 'labels' with it."])
+    if spec.output.intervals == "closed" and spec.output.values != Values.LABELS:
+        raise SpecError(["output.intervals = 'closed' changes labels only; use values = 'labels' with it."])
 
 
 def check_bounds(spec: Spec, schema: Schema) -> None:

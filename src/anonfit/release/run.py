@@ -25,7 +25,7 @@ from anonfit.engines.catalogue import ENGINES
 from anonfit.engines.contract import Engine, InMemory, Written, out_of_core
 from anonfit.engines.memory.engine import MemoryEngine, persons_left_out
 from anonfit.engines.spilling import spill_folder
-from anonfit.errors import Infeasible
+from anonfit.errors import Infeasible, SpecError
 from anonfit.privacy.coding import groups_allowed
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.boxes import combined
@@ -109,6 +109,7 @@ def make(
             check_raw(engine, spec, schema)
             spec, asked = _with_log(spec, schema, engine, stage)
             spec, result, exploration = _anonymized(engine, spec, schema, threads, stage, stopping)
+            result = replace(result, recoding=_worded(result.recoding, spec))
             stage("Writing labels")
             written = _written(engine, result, spec, schema, folder, threads)
         dropped = engine.read - engine.rows
@@ -141,6 +142,15 @@ def make(
             draft = replace(draft, answers=answers)
         # The written table stays until what was made of it is gone.
         return replace(draft, discard=weakref.finalize(written, stack.pop_all().close))
+
+
+def _worded(recoding: Recoding, spec: Spec) -> Recoding:
+    """The recoding with the labels that a spec asks for."""
+    if spec.output.intervals == "closed" and not recoding.has_whole_numbers:
+        raise SpecError(
+            ["output.intervals = 'closed' is of whole numbers, and no quasi-identifier has these; remove it."]
+        )
+    return recoding.written(closed=spec.output.intervals == "closed")
 
 
 def _with_log(spec: Spec, schema: Schema, engine: Engine, stage: Stage) -> tuple[Spec, tuple[Asked, ...]]:

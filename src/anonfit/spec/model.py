@@ -31,6 +31,7 @@ MissingPolicy = Literal["category", "drop", "error"]
 Order = Literal["sorted", "original"]
 Populations = Literal["exact", "relative", "majority"]
 Regions = Literal["domain", "observed"]
+Intervals = Literal["half-open", "closed"]
 SuppressionRule = Literal["all", "best_gain"]
 VariantName = Literal["c45", "id3"]
 WeightRule = Literal["first", "product", "blend", "naive", "probabilistic", "combined"]
@@ -222,6 +223,7 @@ class OutputSpec:
     order: Order = "sorted"
     consent: bool = False
     populations: Populations = "exact"
+    intervals: Intervals = "half-open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,5 +362,6 @@ class Settings(RecodingSettings, total=False):
     sample: int | None
     values: Literal["labels", "bounds", "representative"]
     regions: Regions
+    intervals: Intervals
     order: Order
     consent: bool

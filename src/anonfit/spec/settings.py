@@ -417,6 +417,14 @@ OUTPUT = Section(
             recodes=False,
         ),
         Setting(
+            "intervals",
+            choice(model.Intervals),
+            "how labels write intervals of whole numbers: `half-open`, `[38, 43)`, or `closed`, `38–42` "
+            "([labels.md](labels.md))",
+            public=CHANGED,
+            recodes=False,
+        ),
+        Setting(
             "order", choice(model.Order), "`sorted`, or `original` (needs `consent`)", public=ALWAYS, recodes=False
         ),
         Setting(
