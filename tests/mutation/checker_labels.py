@@ -167,14 +167,15 @@ class Column:
             return quoted(self.order[min(cells) - self.missing])
         write = quoted if self.kind == "words" else self.text
         if low is None:
-            return f"≤ {high - 1}" if self.both_ends else f"< {write(high)}"
+            return f"≤ {math.ceil(high) - 1}" if self.both_ends else f"< {write(high)}"
         if high is None:
-            return f"≥ {write(low)}"
+            return f"≥ {math.ceil(low) if self.both_ends else write(low)}"
         last = self.is_last(cells)
-        if (last and low == high) or (self.whole and not last and low + 1 == high):
+        if last and low == high:
             return write(low)
-        if self.both_ends:
-            return f"{low}–{high if last else high - 1}"
+        first, end = (math.ceil(low), high if last else math.ceil(high) - 1) if self.whole else (0, 1)
+        if first == end or self.both_ends:
+            return str(first) if first == end else f"{first}–{end}"
         return f"[{write(low)}, {write(high)}{']' if last else ')'}"
 
     def is_last(self, cells: Cells) -> bool:
@@ -219,8 +220,6 @@ class Column:
             return None
         if self.kind == "words":
             return self.order[(min(known) + max(known) - 2 * self.missing) // 2]
-        if self.whole and high is not None and not self.is_last(known):
-            high -= 1
         if low is None or high is None:
             return low if high is None else high
         return (low + high) / 2 if self.scale == "number" else middle_moment(low, high)
@@ -346,7 +345,10 @@ def read_column(said: Any) -> Column:
         need(
             domain[0] <= domain[1] and all(domain[0] < cut <= domain[1] for cut in cuts), "a cut outside of the domain"
         )
-    need(not whole or all(isinstance(end, int) for end in (*cuts, *(domain or ()))), "a cut of whole numbers is none")
+    need(not whole or len(set(map(math.ceil, cuts))) == len(cuts), "two cuts between the same whole numbers")
+    need(
+        not whole or all(end == math.ceil(end) for end in domain or ()), "a domain of whole numbers ends at a fraction"
+    )
     both_ends = said.get("intervals") == "closed"
     return Column(
         **common, cuts=cuts, domain=domain, date_format=said.get("date_format"), whole=whole, both_ends=both_ends

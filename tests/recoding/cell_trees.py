@@ -201,6 +201,8 @@ def ordered_cells(draw: st.DrawFn, name: str) -> OrderedCells:
         fractions = st.floats(-1e6, 1e6).map(lambda value: value + 0.0) | st.floats(-1e300, 1e300)
         numbers = whole if scale == Scale.WHOLE else whole | fractions
         found: list[Any] = sorted(draw(st.lists(numbers, max_size=4, unique_by=float)), key=float)
+        if scale == Scale.WHOLE and draw(st.booleans()):
+            found[1:-1] = [number - 0.5 if abs(number) < 2**50 else number for number in found[1:-1]]
     else:
         moments = st.dates() if scale == Scale.DATE else st.datetimes()
         found = [moment.isoformat() for moment in sorted(draw(st.lists(moments, max_size=4, unique=True)))]

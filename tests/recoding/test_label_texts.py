@@ -208,7 +208,9 @@ def test_every_region_of_a_column_has_a_label_that_the_audit_reads(recoding: Rec
         assert read_label(column.label(recoding.boxes.cells(node, index)), meaning_of(column)) is not None
 
 
-def whole(cuts: tuple[int, ...], *, closed: bool, missing: bool = False, domain: tuple[int, ...] = ()) -> OrderedCells:
+def whole(
+    cuts: tuple[float, ...], *, closed: bool, missing: bool = False, domain: tuple[int, ...] = ()
+) -> OrderedCells:
     return OrderedCells("x", ColumnType.CONTINUOUS, Scale.WHOLE, cuts, missing, domain, closed=closed)
 
 
@@ -218,6 +220,11 @@ def whole(cuts: tuple[int, ...], *, closed: bool, missing: bool = False, domain:
         (whole((39, 40, 43), closed=False), [1], "39"),
         (whole((39, 40, 43), closed=False), [2], "[40, 43)"),
         (whole((39, 40, 43), closed=False), [0], "< 39"),
+        (whole((38.5, 39.5, 43), closed=False), [1], "39"),
+        (whole((38.5, 39.5, 43), closed=False), [2], "[39.5, 43)"),
+        (whole((38.5, 39.5, 43), closed=True), [2], "40–42"),
+        (whole((38.5, 39.5, 42.5), closed=True), [2], "40–42"),
+        (whole((38.5, 39.5, 42.5), closed=True), [3], "≥ 43"),
         (whole((39, 40, 43), closed=True), [1], "39"),
         (whole((39, 40, 43), closed=True), [2], "40–42"),
         (whole((39, 40, 43), closed=True), [0, 1], "≤ 39"),
@@ -238,11 +245,12 @@ def test_whole_numbers(column: OrderedCells, cells: list[int], label: str) -> No
 
 
 @pytest.mark.parametrize("closed", [False, True])
-@pytest.mark.parametrize("text", ["[39, 40)", "[40, 42]", "40–42.0", "40-42", "42–40", "40–", "–42", "≤ 38.0", "≤ ", "40–41–42", "039"])  # fmt: skip
+@pytest.mark.parametrize("text", ["[39, 40)", "[40, 42]", "40–42.0", "40-42", "42–40", "40–", "–42", "≤ 38.0", "≤ ", "40–41–42", "039", "< 39", "[39, 43)"])  # fmt: skip
 def test_the_audit_knows_one_spelling_of_whole_numbers(closed: bool, text: str) -> None:
-    from anonfit.auditing.labels import cell_reader, speller
+    from anonfit.auditing.labels import cell_reader
+    from anonfit.auditing.spelling import speller
 
-    entry = {"type": "continuous", "scale": "whole", "missing": False, "cuts": [39, 40, 43], "domain": None}
+    entry = {"type": "continuous", "scale": "whole", "missing": False, "cuts": [38.5, 40, 43], "domain": None}
     meaning = read_meaning("x", {**entry, "intervals": "closed" if closed else "half-open"})
     values = read_label(text, meaning)
     assert (

@@ -153,6 +153,7 @@ def test_a_value_that_too_few_have_cannot_be_disclosed_from_the_start() -> None:
         (
             lambda columns, parts: (
                 columns["hours"].update(type="date", scale="date", cuts=["2020-01-01"], date_format=None),
+                columns["hours"].pop("intervals"),
                 parts.update(hours=[0, 1]),
             ),
             "'hours' has cuts of another kind",

@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -248,6 +248,11 @@ class LabelMeaning:
         return self.scale == "whole" and self.tree is None
 
     @property
+    def whole_cuts(self) -> Mapping[Decimal, Decimal]:
+        """The cut that each whole number is the first above, or at."""
+        return _whole_cuts(self.cuts or frozenset())
+
+    @property
     def cells(self) -> int:
         """How many cells a recoding has of the column; missing is one of them where there are missing values."""
         if self.missing is None:
@@ -269,6 +274,11 @@ class LabelMeaning:
     def scalar(self, text: str) -> Decimal | None:
         """The place on the line of a continuous or date column that a text states."""
         return moment(text) if self.type == "date" else number(text)
+
+
+@lru_cache(maxsize=1 << 10)
+def _whole_cuts(cuts: frozenset[Decimal]) -> Mapping[Decimal, Decimal]:
+    return {cut.to_integral_value(ROUND_CEILING): cut for cut in cuts}
 
 
 def read_meaning(name: str, entry: Mapping[str, Any]) -> LabelMeaning:
@@ -300,11 +310,12 @@ def read_meaning(name: str, entry: Mapping[str, Any]) -> LabelMeaning:
         scale=given.word("scale", ("number", "whole", "date", "time"), None),
         closed=given.word("intervals", ("half-open", "closed"), "half-open") == "closed",
     )
-    ends = [*(meaning.cuts or ()), *(end for end in meaning.domain if end is not None)]
-    if (meaning.closed and not meaning.is_whole) or (meaning.is_whole and any(end % 1 for end in ends)):
-        raise RecodingError(
-            f"The cuts and ends of column '{name}' are not whole numbers, as its scale or intervals say."
-        )
+    if meaning.is_whole:
+        domain = [end for end in meaning.domain if end is not None]
+        if len(meaning.whole_cuts) < meaning.cut_count or any(end % 1 for end in domain):
+            raise RecodingError(f"Some cuts of column '{name}' part no whole numbers, or its domain has a fraction.")
+    elif meaning.closed:
+        raise RecodingError(f"Column '{name}' has closed intervals, which only whole numbers have.")
     return meaning
 
 

@@ -26,6 +26,7 @@ from anonfit.auditing.recoding import RegionGrid, RegionTree
 from anonfit.auditing.regions import RegionSpace, region_space
 from anonfit.auditing.released import ReleasedLabels
 from anonfit.auditing.request import Request
+from anonfit.auditing.spelling import whole_ends
 from anonfit.auditing.values import RawValues
 
 _MISSING = ValueSet(missing=True)
@@ -71,9 +72,7 @@ def _plain_set(values: ValueSet | None, meaning: LabelMeaning) -> ValueSet:
     if values is None:
         return _MISSING
     if meaning.is_whole and values.intervals:
-        only = values.intervals[0]
-        last = only.upper if only.upper is None or only.closed else only.upper - 1
-        return replace(values, intervals=(Interval(only.lower, last, closed=True),))
+        return replace(values, intervals=(Interval(*whole_ends(values.intervals[0]), closed=True),))
     if meaning.type == "ordinal" and meaning.tree is None and values.intervals:
         words = [_words(interval, len(meaning.order)) for interval in values.intervals]
         return replace(values, intervals=tuple(words))

@@ -20,12 +20,12 @@ from anonfit.auditing.labels import (
     joined,
     leaf_interval,
     read_label,
-    speller,
 )
 from anonfit.auditing.meanings import LabelMeaning, moment, number
 from anonfit.auditing.recoding import RegionGrid, RegionTree
 from anonfit.auditing.result import LabelCheck
 from anonfit.auditing.rows import Released
+from anonfit.auditing.spelling import speller
 
 Part = tuple[Run, ...]
 _NONE = np.empty(0, np.int64)
@@ -241,8 +241,6 @@ def _key(part: Part, meaning: LabelMeaning) -> Hashable:
     if meaning.type == "ordinal":
         return meaning.order[(low + high) // 2 - shift]
     first, last = ends_of(low - shift, high - shift, meaning)
-    if meaning.is_whole and last is not None and high - shift < meaning.cut_count:
-        last -= 1  # the cut itself lies above
     if first is None or last is None:
         end = last if first is None else first
         return end if end is None or meaning.type == "date" else float(end)

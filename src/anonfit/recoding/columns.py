@@ -9,6 +9,7 @@ follow the order of the values or of the leaves.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -174,19 +175,20 @@ class OrderedCells:
         """The interval of a run of cells."""
         return _label(self, cells, self.interval(*self.ends(cells), closed=bool(self.domain) and self.is_last(cells)))
 
-    def interval(self, low: Cut | None, high: Cut | None, *, closed: bool) -> str:
-        """The label of the values between two ends."""
+    def interval(self, low: Any, high: Any, *, closed: bool) -> str:
+        """The label of the values between two ends; of whole numbers, one alone is that number."""
         low_text, high_text = (None if end is None else cut_text(end) for end in (low, high))
         if self.scale != Scale.WHOLE:
             return interval_label(low_text, high_text, closed=closed)
-        last = high if high is None or closed else int(high) - 1
-        if last is not None and low == last:
-            return cut_text(last)
-        if not self.closed or (low is None and last is None):
+        first = None if low is None else math.ceil(low)
+        last = None if high is None else math.floor(high) if closed else math.ceil(high) - 1
+        if first is not None and first == last:
+            return str(first)
+        if not self.closed or (first is None and last is None):
             return interval_label(low_text, high_text, closed=closed)
-        if low is None or last is None:
-            return f"≥ {low_text}" if last is None else f"≤ {last}"
-        return f"{low_text}–{last}"
+        if first is None or last is None:
+            return f"≥ {first}" if last is None else f"≤ {last}"
+        return f"{first}–{last}"
 
 
 @dataclass(frozen=True)

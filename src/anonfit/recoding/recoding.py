@@ -229,16 +229,14 @@ def _ordered(
     on_axis = thresholds(placed, domain.dtype)
     is_whole = _is_whole(domain)
     if is_whole:
-        # Between two neighbouring whole numbers the cut is the upper one: it tells as much as any fraction would.
-        on_axis = np.ceil(on_axis).astype(np.int64)
+        on_axis = np.ceil(on_axis)  # as on the axis of whole numbers, also where these are floats
     # Two texts may be one number on the axis of whole numbers (37.5 and 38): the first text is kept for both.
     axis_cuts, first, cut_of = np.unique(on_axis, return_index=True, return_inverse=True)
     cuts: tuple[Cut, ...] = tuple(placed[index] for index in first)
     scale = scale_of(domain.dtype)
     assert scale is not None
     ends = tuple(parse_cut(end, scale) for end in domain.declared)
-    if is_whole:
-        scale, cuts, ends = Scale.WHOLE, tuple(axis_cuts.tolist()), tuple(map(int, ends))
+    scale = Scale.WHOLE if is_whole else scale
     cells = OrderedCells(domain.name, domain.type, scale, cuts, domain.has_missing, ends, domain.date_format)
     at = np.full(len(starts), shift, np.int32)
     if len(axis_cuts):
@@ -346,9 +344,10 @@ def _grid_column(
         starts = starts[_between(domain, starts, given) == 0]
     cells, at = _ordered(domain, starts, starts - 1, points)
     if given:
-        kept = thresholds(given, domain.dtype).tolist() if cells.scale == Scale.WHOLE else given
-        cuts = sorted({*cells.cuts, *kept})
-        cells = replace(cells, cuts=tuple(cuts))
+        cuts = sorted({*cells.cuts, *given})
+        parts_whole = len(np.unique(np.ceil(thresholds(cuts, domain.dtype)))) == len(cuts)
+        scale = cells.scale if parts_whole or cells.scale != Scale.WHOLE else Scale.NUMBER
+        cells = replace(cells, cuts=tuple(cuts), scale=scale)
         at = np.arange(1, len(cuts) + 1, dtype=np.int32) + np.int32(domain.has_missing)
         if domain.has_missing and len(part_of) > 1 and part_of[0] != part_of[1]:
             at = np.append(at, np.int32(1))  # missing stands alone

@@ -6,6 +6,7 @@ observed values.
 from __future__ import annotations
 
 import json
+import math
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -131,7 +132,14 @@ def _ordered(fields: dict[str, JsonPart], kind: ColumnType) -> OrderedCells:
     below = not domain or (domain[0] < domain[1] and (not cuts or cuts[-1] <= domain[1]))  # type: ignore[operator]
     if not ascending or not below:
         raise fields["cuts"].refused("are not in ascending order within the domain")
+    if scale == Scale.WHOLE and not _parts_whole_numbers(cuts, domain):
+        raise fields["cuts"].refused("are two between the same whole numbers, or the domain ends at a fraction")
     return OrderedCells(name, kind, scale, cuts, fields["missing"].flag(), domain, _date_format(fields), closed)
+
+
+def _parts_whole_numbers(cuts: tuple[Any, ...], domain: tuple[Any, ...]) -> bool:
+    """Whether each interval between cuts holds some whole number."""
+    return len({math.ceil(cut) for cut in cuts}) == len(cuts) and all(end == math.floor(end) for end in domain)
 
 
 def _cut(part: JsonPart, scale: Scale) -> Cut:

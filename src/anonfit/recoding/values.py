@@ -125,8 +125,6 @@ def _representatives(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
         if column.has_missing and part[0] == 0:
             return None
         low, high = (_moment(end, column.scale) for end in column.ends(part))
-        if column.scale == Scale.WHOLE and high is not None and not (column.domain and column.is_last(part)):
-            high -= 1
         if low is None or high is None:
             return high if low is None else low
         if not column.scale.is_number:

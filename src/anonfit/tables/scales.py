@@ -129,8 +129,7 @@ def cut_text(cut: Cut) -> str:
 def parse_cut(value: object, scale: Scale) -> Cut:
     """A declared or stored value as a cut: checks that it is of the scale."""
     if scale.is_number:
-        kinds = int if scale == Scale.WHOLE else int | float
-        if isinstance(value, bool) or not isinstance(value, kinds) or not abs(value) <= LARGEST:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
             raise ValueError(f"{value!r} is not a number")
         return value
     if isinstance(value, date) and not isinstance(value, datetime):
