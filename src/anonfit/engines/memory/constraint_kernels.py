@@ -14,7 +14,7 @@ from anonfit.engines.memory.constraints import MASK as SENSITIVE_MASK
 from anonfit.engines.memory.count import read, run_of
 from anonfit.engines.memory.layout import BIT, MASK, QUARTER, Columns, Int, Rows
 from anonfit.engines.memory.scratch import LEGAL, PARTS, RANK, SPARE, STARTS, Scratch
-from anonfit.privacy.diversity import DistinctL, EntropyL, RecursiveCL, SquaredError
+from anonfit.privacy.diversity import DistinctL, EntropyL, RecursiveCL, SquaredError, Variance
 from anonfit.privacy.likeness import AlphaK, BetaLikeness, DeltaDisclosure, TCloseness
 from anonfit.runtime.compiling import inner
 
@@ -24,7 +24,8 @@ PERSONS, VALUES, FIRST, SECOND, KNOWN = 0, 1, 2, 3, 4
 
 # The numbers of the models' kernels.
 DISTINCT, ENTROPY, RECURSIVE, CLOSENESS = DistinctL.kernel, EntropyL.kernel, RecursiveCL.kernel, TCloseness.kernel
-ALPHA, BETA, DELTA, ERROR = AlphaK.kernel, BetaLikeness.kernel, DeltaDisclosure.kernel, SquaredError.kernel
+ALPHA, BETA, DELTA = AlphaK.kernel, BetaLikeness.kernel, DeltaDisclosure.kernel
+ERROR, VARIANCE = SquaredError.kernel, Variance.kernel
 
 TIE = 1e-9
 NEARLY = 1e-7
@@ -192,14 +193,14 @@ def allowed(constraints: KernelConstraints, side: Int, scratch: Scratch) -> Any:
             for value in range(size):
                 ratio = np.float64(counts[value]) / whole / constraints.shares[place + value]
                 fine = fine and counts[value] > 0 and abs(math.log(ratio)) < limit
-        else:
-            deviations = _squares(totals, attribute) * constraints.units[0, attribute]
+        elif kind == ERROR:
+            least = limit + math.sqrt(np.float64(totals[KNOWN, attribute])) * constraints.units[1, attribute]
+            fine = _squares(totals, attribute) * constraints.units[0, attribute] >= least * least * (1 - TIE)
+        elif kind == VARIANCE:
             known = np.float64(max(totals[KNOWN, attribute], np.int64(1)))
-            if kind == ERROR:
-                least = limit + math.sqrt(np.float64(totals[KNOWN, attribute])) * constraints.units[1, attribute]
-                fine = deviations >= least * least * (1 - TIE)
-            else:
-                fine = deviations / known >= limit
+            fine = _squares(totals, attribute) * constraints.units[0, attribute] / known >= limit
+        else:
+            raise ValueError("a privacy model has no branch in its kernel")
         if not fine:
             return False
     return True
