@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from anonfit.criteria.objectives import ALGORITHMS, OBJECTIVES
-from anonfit.engines.catalogue import ENGINES
+from anonfit.engines.catalogue import ENGINES, EngineName
 from anonfit.recoding.values import Values
 from anonfit.spec import model
 from anonfit.spec.columns import COLUMN, DIVERSITY, QUASI_IDENTIFIER, QUASI_IDENTIFIERS
@@ -354,7 +354,7 @@ ENGINE = Section(
     (
         Setting(
             "name",
-            choice(model.EngineName, also=ENGINES),
+            choice(EngineName, also=ENGINES),
             f"{in_words(('auto', *ENGINES))} ([engines.md](engines.md))",
             keyword="engine",
             recodes=False,
