@@ -85,7 +85,7 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="The release folder to make; named after the spec if not given.")
     ] = None,
-    engine: Annotated[str, typer.Option(help="auto, memory, duckdb or spark.")] = "",
+    engine: Annotated[str, typer.Option(help="auto, or the name of an engine, such as memory or duckdb.")] = "",
     memory: Annotated[str, typer.Option(help="How much memory the engine may use, such as 2GB.")] = "",
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A setting above the spec's, such as privacy.k=20.")
