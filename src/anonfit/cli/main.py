@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 
+from anonfit.cli.taxonomies import app as taxonomies
 from anonfit.tables.formats import endings
 
 app = typer.Typer(
@@ -28,6 +29,7 @@ app = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace a release that is already there.")]
+app.add_typer(taxonomies, name="taxonomy")
 
 
 def _names(text: str | None) -> list[str]:
@@ -212,8 +214,8 @@ def evaluate(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="What is compared: spec, median, infogain, infogain-subset-denoised, lsd, selection, tree, and the "
-            "baselines original and removed. spec,median,original,removed if not given."
+            help="What is compared: spec, median, infogain, infogain-subset-denoised, lsd, selection, tdr, tree, and "
+            "the baselines original and removed. spec,median,original,removed if not given."
         ),
     ] = None,
     learners: Annotated[
