@@ -68,6 +68,25 @@ def test_a_folder_in_use_stays_whoever_uses_it(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_pipes_in_place_of_locks_are_not_waited_for(tmp_path):
+    left = tmp_path / "anonfit-spill-1-abc"
+    left.mkdir()
+    os.mkfifo(left / "lock")
+    os.mkfifo(tmp_path / ".out.anonfit-lock")
+    with spill_folder(tmp_path), workplace(tmp_path / "out"):
+        assert not left.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_others_left_is_theirs(tmp_path, monkeypatch):
+    left = tmp_path / "anonfit-spill-1-abc"
+    left.mkdir()
+    (left / "lock").touch()
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    sweep_spill(tmp_path)
+    assert left.exists()
+
+
 def test_a_query_can_be_interrupted(tmp_path):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # what began the tests ignores it, perhaps
     try:
