@@ -72,7 +72,7 @@ def reference() -> str:
     ]
     lines += [
         "Exit status: 0 done; 1 the demand was not met (audit failed, infeasible); 2 the request was wrong "
-        "(spec, file, value); 130 interrupted (Ctrl-C); 143 asked to end (SIGTERM)."
+        "(spec, file, value); 130 interrupted (Ctrl-C); 129 and 143 asked to end (SIGHUP, SIGTERM)."
     ]
     lines += ["`--json` prints one object on standard output; progress, notices and errors go to standard error.", ""]
     for name, command in _commands(group):
