@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
-import sys
 from datetime import date, timedelta
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -16,9 +14,6 @@ import pytest
 
 import anonfit as af
 from anonfit.errors import RecodingError
-
-sys.path.append(str(Path(__file__).parents[1] / "tables"))
-from postgresql_server import programs, server
 
 BRANCHES = {"name": "all", "children": [{"name": "w", "children": [{"name": "fr"}, {"name": "de"}]}, {"name": "e", "children": [{"name": "pl"}, {"name": "o'x"}]}]}  # fmt: skip
 
@@ -98,11 +93,10 @@ def test_the_same_in_a_database(seed, engine):
 
 
 @pytest.fixture(scope="module")
-def postgresql():
-    psycopg = pytest.importorskip("psycopg")
-    if programs() is None:
-        pytest.skip("PostgreSQL is not installed")
-    with server() as address, psycopg.connect(address) as connection:
+def postgresql(postgresql_address):
+    import psycopg
+
+    with psycopg.connect(postgresql_address) as connection:
         yield connection
 
 
