@@ -20,8 +20,9 @@ from polars.testing import assert_frame_equal
 import anonfit as af
 from anonfit.errors import AnonfitError, DataError, ReleaseError, SpecError
 from anonfit.spec.parse import spec_of
+from anonfit.tables import database_writing, databases
 from anonfit.tables.addresses import has_password, read_address, shown_address, without_password
-from anonfit.tables.database_connections import connected
+from anonfit.tables.database_connections import connected, dialect_of
 from anonfit.tables.database_writing import write_to_database
 from anonfit.tables.databases import database_source, named_source
 from postgresql_server import PASSWORD
@@ -402,3 +403,52 @@ def test_rights_to_a_table_stay(postgresql_address):
     with psycopg.connect(postgresql_address) as connection:
         assert connection.execute("SELECT has_table_privilege('recipient', 'granted', 'SELECT')").fetchone() == (True,)
         assert connection.execute("SELECT count(*) FROM seen").fetchone() == (2,)
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_the_types_of_sqlite_are_looked_for_once(sqlite_file, engine, monkeypatch):
+    scans, found = [], databases._types_of_sqlite
+
+    def counted(source, connection):
+        scans.append(source.name)
+        return found(source, connection)
+
+    monkeypatch.setattr(databases, "_types_of_sqlite", counted)
+    af.anonymize(f"sqlite:{sqlite_file}#the people", engine=engine, types={"born": "date"}, **WORDS)
+    assert len(scans) == 1
+
+
+class Recorder:
+    """In place of a connection to a server that cannot be had here: keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    def execution_options(self, **_options: object) -> Recorder:
+        return self
+
+    def exec_driver_sql(self, statement: str) -> None:
+        self.sent.append(statement)
+
+
+def test_what_sql_server_is_sent_can_be_read():
+    """There is no SQL Server here: what it would be sent is parsed by another reader of its dialect."""
+    sqlglot = pytest.importorskip("sqlglot")
+    import sqlalchemy as sa
+    from sqlalchemy.schema import CreateTable
+
+    types = {name: database_writing._sent(dtype, "mssql") for name, dtype in pl.DataFrame(VALUES).schema.items()}
+    source = databases.DatabaseSource(read_address("mssql://me@host/db", folder=Path()), "dbo.it's [a] table")
+    query = sqlglot.parse_one(databases._chosen(source, types), dialect="tsql")
+    assert [column.alias_or_name for column in query.selects] == list(types)
+    table = next(query.find_all(sqlglot.exp.Table))
+    assert (table.db, table.name) == ("dbo", "it's [a] table")
+    columns = [sa.Column(name, database_writing._sql_type(dtype, "mssql")) for name, dtype in types.items()]
+    made = str(CreateTable(sa.Table("t", sa.MetaData(), *columns)).compile(dialect=dialect_of("mssql")))
+    assert isinstance(sqlglot.parse_one(made, dialect="tsql"), sqlglot.exp.Create)
+    assert "DATETIME2(6)" in made
+    recorder = Recorder()
+    database_writing._rename(recorder, "mssql", "dbo.it's", there=True)
+    assert recorder.sent == ["DROP TABLE [dbo].[it's]", "EXEC sp_rename N'[dbo].[it''s_anonfit_new]', N'it''s'"]
+    for statement in recorder.sent:
+        sqlglot.parse_one(statement, dialect="tsql")
