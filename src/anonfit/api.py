@@ -189,7 +189,7 @@ class Release:
         draft = self._extended(data, unseen, stage, recoding=recoding, limit=suppression_limit)
         with _used(draft):
             report = publish_draft(draft, Path(out), replace=replace, stage=stage)
-            deliver(draft, target, replace=replace, stage=stage)
+            deliver(draft, target, replace=replace, published=Path(out), stage=stage)
             return Release(like(data, draft.table, index=False), draft.recoding, report, draft, _target=target)
 
     def _extended(
@@ -393,7 +393,7 @@ def run(
     draft = make(spec, stage=stage, stopping=stoppable)
     with _used(draft):
         report = publish_draft(draft, folder, replace=replace, ks=ks, stage=stage)
-        deliver(draft, target, replace=replace, stage=stage)
+        deliver(draft, target, replace=replace, published=folder, stage=stage)
         return Release(_data(draft, spec.data.source), draft.recoding, report, draft, _curve=ks, _target=target)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from anonfit.errors import DataError
 from anonfit.tables.addresses import read_address, without_password
 from anonfit.tables.database_writing import write_to_database
 from anonfit.tables.databases import named_source
@@ -139,6 +140,21 @@ def test_a_password_on_the_command_line_is_refused(words, postgresql_address, tm
     assert done.returncode == 2
     assert "which the list of processes shows to everybody" in done.stderr
     assert PASSWORD not in done.stderr
+
+
+def test_a_table_that_cannot_be_written_after_all_leaves_the_folder(postgresql_address, tmp_path, monkeypatch):
+    from anonfit.tables import database_writing
+
+    _patients(1).write_csv(tmp_path / "patients.csv")
+    (tmp_path / "spec.toml").write_text(_spec("patients.csv"))
+    monkeypatch.setattr(database_writing, "_copy", lambda *_words: None)  # nothing arrives
+    monkeypatch.setenv("ANONFIT_CLINIC", postgresql_address)
+    done = command("run", "spec.toml", "--out", "release", "--to", "env:ANONFIT_CLINIC#lost", folder=tmp_path)
+    assert done.returncode == 2
+    assert "release is published, but postgresql does not give the rows" in done.stderr
+    assert (tmp_path / "release" / "manifest.json").is_file()
+    with pytest.raises(DataError, match="cannot be read"):
+        named_source(f"{postgresql_address}#lost").names()
 
 
 @pytest.mark.parametrize(

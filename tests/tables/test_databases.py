@@ -126,12 +126,19 @@ def test_mariadb(people, mariadb, engine):
     )
 
 
+def test_an_address_that_is_not_known_is_not_repeated():
+    with pytest.raises(SpecError, match="those of databases are known") as found:
+        af.propose("oracle://me:hunter3@host/db#t")
+    assert "hunter3" not in str(found.value)
+
+
 def test_a_table_by_its_address_alone(people, postgresql, mariadb, sqlite_file, duckdb_file, monkeypatch):
     monkeypatch.setenv("ANONFIT_TEST_SOURCE", postgresql)
     addresses = [
         f"{postgresql}#public.persons",
         "env:ANONFIT_TEST_SOURCE#persons",
         f"{mariadb}#persons",
+        f"{postgresql.replace('postgresql:', 'postgres:')}#persons",
         f"sqlite:{sqlite_file}#the people",
         f"duckdb:{duckdb_file}#persons",
     ]
@@ -297,6 +304,8 @@ def test_a_query_of_a_duckdb_file_reads_no_other_file(duckdb_file, tmp_path, eng
         ("mssql://me:p%40w@host/db#t", True, "mssql:…#t"),
         ("env:HIDDEN#t", False, "env:HIDDEN#t"),
         ("sqlite:/a/b.db#t", False, "sqlite:b.db#t"),
+        ("postgres://me:x@host/db#t", True, "postgres:…#t"),
+        ("postgresql+psycopg://me:x@host/db#t", True, None),
         ("people.csv", False, None),
     ],
 )

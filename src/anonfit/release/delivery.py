@@ -66,14 +66,21 @@ def target_of(to: str, table: str | None = None, *, folder: Path = Path()) -> Ta
     return Target(address, table or address.table or "")
 
 
-def deliver(draft: Draft, target: Target | None, *, replace: bool, stage: Stage = silent) -> None:
-    """Write a released table to its place in a database, if it has one."""
+def deliver(
+    draft: Draft, target: Target | None, *, replace: bool, published: Path | None = None, stage: Stage = silent
+) -> None:
+    """Write a released table to its place in a database, if it has one; `published` is its folder, if it has that."""
     if target is None:
         return
     from anonfit.tables.database_writing import write_to_database
 
     stage("Writing to the database")
-    write_to_database(target.address, target.table, _frames(draft), draft.dtypes, replace=replace)
+    try:
+        write_to_database(target.address, target.table, _frames(draft), draft.dtypes, replace=replace)
+    except ReleaseError as error:
+        if published is None:
+            raise
+        raise ReleaseError(f"{published} is published, but {error}") from None
 
 
 def _frames(draft: Draft) -> Iterator[pl.DataFrame]:

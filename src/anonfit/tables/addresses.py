@@ -17,6 +17,7 @@ from anonfit.errors import DataError, RequestError, SpecError
 FILES = ("duckdb", "sqlite")
 SERVERS = ("postgresql", "mysql", "mariadb", "mssql")
 KINDS = (*FILES, *SERVERS)
+ALIASES = {"postgres": "postgresql", "sqlserver": "mssql"}
 VARIABLE = "env"
 SECRETS = ("password", "passwd", "pwd", "sslpassword")
 """What else of an address is a password."""
@@ -39,7 +40,7 @@ class Address:
 
 def is_database(source: object) -> bool:
     """Whether a source is the address of a database."""
-    return isinstance(source, str) and source.startswith(tuple(f"{kind}:" for kind in (*KINDS, VARIABLE)))
+    return isinstance(source, str) and source.startswith(tuple(f"{kind}:" for kind in (*KINDS, *ALIASES, VARIABLE)))
 
 
 def shown_address(source: str) -> str:
@@ -60,8 +61,8 @@ def divided(source: str) -> tuple[str, str | None]:
 
 
 def has_password(source: str) -> bool:
-    """Whether an address tells a password."""
-    if not is_database(source) or source.partition(":")[0] not in SERVERS:
+    """Whether an address, of a database or of anything else, tells a password."""
+    if "://" not in source:
         return False
     try:
         parts = urlsplit(source)
@@ -109,6 +110,8 @@ def read_address(source: str, *, folder: Path, key: str = "data.source") -> Addr
     kind, _, rest = text.partition(":")
     if kind in FILES:
         return Address(kind, str(folder / rest.removeprefix("//")), table)
+    if kind in ALIASES:
+        kind, text = ALIASES[kind], f"{ALIASES[kind]}:{rest}"
     _check_server(text, kind, key)
     return Address(kind, text, table)
 

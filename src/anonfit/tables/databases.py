@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from anonfit.errors import AnonfitError, DataError, SpecError, listed, refuse_patterns
-from anonfit.tables.addresses import SERVERS, Address, is_database, read_address, require_file
+from anonfit.tables.addresses import KINDS, SERVERS, Address, is_database, read_address, require_file
 from anonfit.tables.database_connections import connected, of_driver, quoted, table_name
 
 if TYPE_CHECKING:
@@ -104,6 +104,10 @@ def named_source(data: Any, *, query: str | None = None) -> Any:
         return database_source(data, table=None, query=query, folder=Path())
     if query is not None:
         raise SpecError(["a query is of a database, and the data is none."])
+    if isinstance(data, str) and "://" in data:  # it is not repeated: it may hold a password
+        raise SpecError(
+            [f"of addresses, those of databases are known ({', '.join(KINDS)}); name a file, or download it."]
+        )
     return Path(data) if isinstance(data, str) else data
 
 
