@@ -24,7 +24,6 @@ import numpy as np
 import polars as pl
 
 from anonfit.auditing.arrow_bytes import frame_end, message_faults
-from anonfit.auditing.numbering_kernel import runs_end
 
 _ROWS_AT_ONCE = 1 << 18
 _MOMENT = r"^(-?\d{4,}-\d\d-\d\d)?T?(\d\d:\d\d:\d\d(\.\d+)?)?([+-]\d{4})?$"
@@ -331,6 +330,8 @@ def _column_faults(path: Path, chunks: Sequence[_Chunk]) -> set[str]:
 
 def _ends_with_rows(path: Path, chunk: _Chunk, page: int, column: pl.Series) -> bool:
     """Whether a page of rows holds which of them are missing, the values of the others, and nothing more."""
+    from anonfit.auditing.numbering_kernel import runs_end  # compiled code, which other audits do not need
+
     place, length, unpacked, encoding = chunk.bodies[page]
     with path.open("rb") as file:
         file.seek(place)

@@ -30,6 +30,7 @@ app = typer.Typer(
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+To = Annotated[str | None, typer.Option(help="A database's table that is also to hold the release: ADDRESS#TABLE.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace a release that is already there.")]
 app.add_typer(taxonomies, name="taxonomy")
 
@@ -65,7 +66,7 @@ def demo(
 
 @app.command(epilog="Example: anonfit init patients.csv --out spec.toml")
 def init(
-    data: Annotated[Path, typer.Argument(help=f"The table: {endings(packed=True)}.")],
+    data: Annotated[str, typer.Argument(help=f"The table: {endings(packed=True)}, or ADDRESS#TABLE of a database.")],
     out: Annotated[Path | None, typer.Option(help="The spec to write; spec.toml beside the data if not given.")] = None,
     k: Annotated[int, typer.Option(help="The k to count rows against and to propose.", min=1)] = 10,
     accept: Annotated[
@@ -103,6 +104,7 @@ def run(
     start: Annotated[
         Path | None, typer.Option(help="The recoding.json that refining begins with, perhaps edited (algorithm tdr).")
     ] = None,
+    to: To = None,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
@@ -110,7 +112,7 @@ def run(
     from anonfit.cli.releasing import run_spec
     from anonfit.spec.write import toml_value
 
-    given = {"engine.name": engine, "engine.memory": memory}
+    given = {"engine.name": engine, "engine.memory": memory, "output.to": to}
     chosen = [*(settings or []), *(f"{name}={toml_value(word)}" for name, word in given.items() if word)]
     if start is not None:
         chosen.append(f"method.start={toml_value(str(start.absolute()))}")
@@ -122,8 +124,9 @@ def run(
 @app.command(epilog="Example: anonfit apply release new_patients.csv --out release-2")
 def apply(
     release: Annotated[Path, typer.Argument(help="A release folder.")],
-    data: Annotated[Path, typer.Argument(help="New data with the columns of the original table.")],
+    data: Annotated[str, typer.Argument(help="New data with the original table's columns: a file or ADDRESS#TABLE.")],
     out: Annotated[Path | None, typer.Option(help="The release folder to make.")] = None,
+    query: Annotated[str | None, typer.Option(help="A query of the database, in place of a table.")] = None,
     unseen: Annotated[
         str,
         typer.Option(help="Rows with a category the recoding does not know: suppress (withhold) or error."),
@@ -135,6 +138,7 @@ def apply(
         float | None,
         typer.Option(help="The share of rows that may be withheld, such as 0.05; the release's own if not given."),
     ] = None,
+    to: To = None,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
@@ -153,6 +157,8 @@ def apply(
         as_json=as_json,
         recoding=recoding,
         suppression_limit=suppression_limit,
+        query=query,
+        to=to,
     )
 
 
@@ -161,7 +167,7 @@ def apply(
     "anonfit audit other_tool.csv --quasi-identifiers age,sex,zip --sensitive diagnosis --k 5"
 )
 def audit(
-    data: Annotated[Path, typer.Argument(help="A release folder, the folder of a tree, or any file.")],
+    data: Annotated[str, typer.Argument(help="A release folder, the folder of a tree, a file, or ADDRESS#TABLE.")],
     spec: Annotated[Path | None, typer.Argument(help="A spec: what the file's columns are, and what is asked.")] = None,
     quasi_identifiers: Annotated[
         str | None, typer.Option("--quasi-identifiers", help="Columns an attacker may know: a,b,c.")
@@ -171,10 +177,10 @@ def audit(
     entity: Annotated[str | None, typer.Option(help="Column whose different values are the persons.")] = None,
     count: Annotated[str | None, typer.Option(help="Column with the persons a row stands for.")] = None,
     source: Annotated[
-        Path | None, typer.Option(help="The raw table the file was made from: compared row for row.")
+        str | None, typer.Option(help="The raw table, a file or ADDRESS#TABLE: compared row for row.")
     ] = None,
     other: Annotated[Path | None, typer.Option("--with", help="Another release of the same table.")] = None,
-    population: Annotated[Path | None, typer.Option(help="The population the table was drawn from.")] = None,
+    population: Annotated[str | None, typer.Option(help="The population the table was drawn from.")] = None,
     sampling_fraction: Annotated[float | None, typer.Option(hidden=True, help="Refused, with the reason.")] = None,
     max_risk: Annotated[
         str | None, typer.Option(help="Highest acceptable risk: a number such as 0.05, or tools, ema-0070 or strict.")
@@ -411,8 +417,10 @@ def _options(
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     from anonfit.cli.showing import check_addresses
+    from anonfit.tables.addresses import refuse_shown_password
 
     check_addresses()
+    refuse_shown_password(sys.argv[1:])
 
 
 def _end(number: int, _frame: FrameType | None) -> None:

@@ -65,6 +65,8 @@ def show_release(
             f"  {rows['released']:,} rows in {facts['groups']:,} groups, the smallest of {facts['smallest_group']} "
             f"persons (asked: {facts['k']})"
         )
+    if "written_to" in facts:
+        screen.print(Text(f"  also written to {facts['written_to']}"), soft_wrap=True)
     if left_out:
         screen.print(f"  rows left out: {', '.join(left_out)}")
     screen.print(
@@ -124,8 +126,13 @@ def run_spec(
         folder = out or Path(f"{spec.stem}-release")
         release = run(spec, folder, settings=settings, curve=curve, replace=replace, stage=stage)
     refinements = release.refinements
-    more = {} if refinements is None else {"stopped": refinements["stopped"]}
-    show_release(release.report, folder, as_json=as_json, more=more | ({"refinements": refinements} if steps else {}))
+    more = release.written_to | ({} if refinements is None else {"stopped": refinements["stopped"]})
+    show_release(
+        release.report,
+        folder,
+        as_json=as_json,
+        more=more | ({"refinements": refinements} if steps else {}),
+    )
     if refinements is not None and refinements["stopped"] and not as_json:
         results().print(
             f"  Refining was stopped after {len(refinements['steps']):,} refinements; more were possible.",
@@ -137,7 +144,7 @@ def run_spec(
 
 def apply_release(
     release: Path,
-    data: Path,
+    data: str,
     out: Path | None,
     *,
     unseen: str,
@@ -145,25 +152,32 @@ def apply_release(
     as_json: bool,
     recoding: Path | None,
     suppression_limit: float | None,
+    query: str | None = None,
+    to: str | None = None,
 ) -> None:
     """Release new data by an earlier release's recoding, or an edited one."""
     with stages(as_json=as_json) as stage:
         from anonfit.api import load_table
         from anonfit.recoding.storage import read_recoding
+        from anonfit.tables.addresses import is_database
+        from anonfit.tables.databases import named_source
 
+        source = named_source(data, query=query)
         stage("Loading the release")
-        folder = out or Path(f"{data.name.split('.')[0]}-release")
+        named = f"{release.name}-applied" if is_database(data) else f"{Path(data).name.split('.')[0]}-release"
+        folder = out or Path(named)
         edited = None if recoding is None else read_recoding(recoding)
         extended = load_table(release).publish_extension(
-            data,
+            source,
             folder,
             unseen=unseen,
             recoding=edited,
             suppression_limit=suppression_limit,
+            to=to,
             replace=replace,
             stage=stage,
         )
-    show_release(extended.report, folder, as_json=as_json)
+    show_release(extended.report, folder, as_json=as_json, more=extended.written_to)
 
 
 LONGEST = 40

@@ -19,6 +19,7 @@ from anonfit.errors import DataError, RecodingError, listed
 from anonfit.recoding.boxes import Boxes, Grid, GridColumn, boxes_of, grid_column
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.sql import recoding_query
+from anonfit.recoding.sql_dialects import DialectName
 from anonfit.recoding.values import Unseen, Values, recode_frame
 from anonfit.tables.codebook import typed
 from anonfit.tables.scales import Cut, CutPoints, Scale, cuts_between, parse_cut, scale_of, thresholds
@@ -162,19 +163,21 @@ class Recoding:
 
         return to_json(self)
 
-    def to_sql(self, table: str, *, keep: Sequence[str] = (), values: str = "labels") -> str:
-        """The recoding as a query that DuckDB, PostgreSQL and SQLite understand. Its result is working data, no
-        release: nothing is withheld or sorted.
+    def to_sql(
+        self, table: str, *, keep: Sequence[str] = (), values: str = "labels", dialect: DialectName = "postgresql"
+    ) -> str:
+        """The recoding as a query of a database. Its result is working data, no release: nothing is withheld or sorted.
 
         Args:
             table: The table to recode, as SQL writes its name.
             keep: Other columns to be selected as they are.
             values: `labels`, `bounds` or `representative`.
+            dialect: The kind of database that is to understand it.
 
         Returns:
             The query; rows with a value that the recoding does not know are not in its result.
         """
-        return recoding_query(self, table, keep=keep, values=Values(values))
+        return recoding_query(self, table, keep=keep, values=Values(values), dialect=dialect)
 
     @classmethod
     def from_json(cls, text: str) -> Recoding:

@@ -22,7 +22,8 @@ from anonfit.recoding.values import Values
 from anonfit.spec.model import ColumnSpec, Spec, TargetSpec
 from anonfit.spec.parse import refuse_open, unasked
 from anonfit.spec.settings import OUTPUT
-from anonfit.tables.databases import database_source, is_database
+from anonfit.tables.addresses import KINDS, is_database
+from anonfit.tables.databases import database_source
 from anonfit.tables.formats import FORMATS
 from anonfit.tables.reading import ReadOptions, column_names, read_table
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
@@ -65,8 +66,8 @@ def source_of(spec: Spec) -> Any:
     if "://" in str(source):
         raise SpecError(
             [
-                "data.source: of addresses, those of databases are known (postgresql:, sqlite:, duckdb:); name a file, "
-                "or download it first."
+                f"data.source: of addresses, those of databases are known ({', '.join(KINDS)}); name a file, or "
+                "download it first."
             ]
         )
     return (spec.folder or Path()) / source

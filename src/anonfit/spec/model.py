@@ -222,6 +222,8 @@ class OutputSpec:
     regions: Regions = "domain"
     order: Order = "sorted"
     consent: bool = False
+    to: str | None = field(default=None, repr=False)  # it may hold a password
+    table: str | None = None
     populations: Populations = "exact"
     intervals: Intervals = "half-open"
 

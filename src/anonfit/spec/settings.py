@@ -121,12 +121,18 @@ DATA = Section(
             "source",
             ValueKind(lambda given: given.value, lambda source: source),
             f"{reference()}, or a pattern such as `part-*.parquet`; "
-            "or a database: `sqlite:FILE`, `duckdb:FILE`, `postgresql://user@host/name`",
+            "or a table of a database such as `postgresql://user@host/name#table` ([engines.md](engines.md#databases))",
             "required",
             public=HIDDEN,
             keyword=None,
         ),
-        Setting("table", text("the name of a table"), "the table of the database", public=HIDDEN, recodes=False),
+        Setting(
+            "table",
+            text("the name of a table"),
+            "the table of the database, if the address does not end with it",
+            public=HIDDEN,
+            recodes=False,
+        ),
         Setting("query", text("a query"), "a query in its place", public=HIDDEN, recodes=False),
         Setting("missing", TEXTS, "texts that mean missing, on top of real nulls and empty fields", public=ALWAYS),
         Setting(
@@ -435,6 +441,21 @@ OUTPUT = Section(
             "without one of them it is refused",
             public=ALWAYS,
             recodes=False,
+        ),
+        Setting(
+            "to",
+            text("the address of a database"),
+            "a database that the released table is also written to, such as `postgresql://user@host/name#table`",
+            "none",
+            public=HIDDEN,
+            keyword=None,
+        ),
+        Setting(
+            "table",
+            text("the name of a table"),
+            "the table to write there, if the address does not end with it",
+            public=HIDDEN,
+            keyword=None,
         ),
         Setting(
             "populations",

@@ -23,7 +23,8 @@ from anonfit.spec.model import VERSION, ColumnSpec, DiversitySpec, ProposedSpec,
 from anonfit.spec.parse import parse_toml, spec_of
 from anonfit.spec.settings import SECTIONS
 from anonfit.spec.workload import TARGET
-from anonfit.tables.databases import is_database, shown_address
+from anonfit.tables.addresses import is_database, shown_address, without_password
+from anonfit.tables.databases import named_source
 from anonfit.tables.profile import proposal_toml
 from anonfit.tables.profile import propose as propose_roles
 from anonfit.tables.profile_roles import Proposal
@@ -44,6 +45,8 @@ def spec_tables(spec: Spec) -> dict[str, Any]:
     if isinstance(source, str | Path):
         address = str(source)
         parts["data"] = {"source": shown_address(address) if is_database(address) else address, **parts["data"]}
+    if "to" in parts["output"]:
+        parts["output"]["to"] = shown_address(parts["output"]["to"])
     parts["columns"] = {name: COLUMN.tables(column) for name, column in spec.columns.items()}
     order = ("data", "columns", "privacy", "workload", "method", "engine", "output")
     return tables | {name: parts[name] for name in order if parts[name]}
@@ -210,7 +213,7 @@ def propose(data: Any, *, k: int = 10, accept: bool = False, stage: Stage = sile
     """Look at a table and propose a spec for it, with reasons: what `anonfit init` does.
 
     Args:
-        data: A path, or a polars, pandas or Arrow frame.
+        data: A path, a polars, pandas or Arrow frame, or the address of a database's table.
         k: How many persons are to share every released combination.
         accept: Whether the proposal is taken as it is, unseen, which releases tell. If not, it has `questions`, and no
             release is made of it before they are settled: by hand in the file (`write_spec`), or in Python with
@@ -228,7 +231,7 @@ def propose(data: Any, *, k: int = 10, accept: bool = False, stage: Stage = sile
         (('age', 'sex'), ['privacy', 'workload'])
     """
     stage("Reading")
-    frame = read_table(Path(data) if isinstance(data, str) else data, ReadOptions())
+    frame = read_table(named_source(data), ReadOptions())
     stage("Looking at the columns")
     proposal = propose_roles(frame, k=k)
     spec, questions = _of_proposal(proposal, data, accept=accept)
@@ -254,7 +257,7 @@ def _of_proposal(proposal: Proposal, data: Any, *, accept: bool) -> tuple[Spec, 
 
 def _proposal_text(proposal: Proposal, data: Any, *, accept: bool) -> str:
     """The text of a proposal; a frame has no name that could stand in it."""
-    name = str(data) if isinstance(data, str | Path) else ""
+    name = without_password(str(data)) if isinstance(data, str | Path) else ""
     text = proposal_toml(proposal, source=name, taxonomies={}, accepted=accept)
     return text if name else text.replace('\nsource = ""\n', "\n", 1)
 

@@ -148,13 +148,23 @@ def scan_of(
 
 
 def _from_database(source: DatabaseSource, options: ReadOptions, folder: Path) -> Ingested:
-    """The rows of a database, each batch a file of its own."""
+    """The rows of a database, many batches a file: every scan opens each file, and finds what is in it."""
     schema = source.schema()
     wanted = {name: schema[name] for name in options.wanted(schema)}
     files: list[Path] = []
-    for number, frame in enumerate(source.frames(options.columns)):
-        files.append(folder / f"source-{number}.parquet")
-        frame.write_parquet(files[-1])
+    held: list[pl.DataFrame] = []
+
+    def write() -> None:
+        files.append(folder / f"source-{len(files)}.parquet")
+        pl.concat(held).write_parquet(files[-1])
+        held.clear()
+
+    for frame in source.frames(options.columns):
+        held.append(frame)
+        if sum(map(len, held)) >= HEAD:
+            write()
+    if held or not files:
+        write()
     return Ingested(tuple(files), wanted, cleaned=False)
 
 
