@@ -36,6 +36,7 @@ from anonfit.spec.kinds import (
     text,
     whole,
 )
+from anonfit.spec.layouts import LAYOUT_SETTINGS
 from anonfit.spec.workload import QUERY_LOG, SELECTION, TARGET, WORKLOAD
 from anonfit.tables.formats import FormatName
 from anonfit.tables.scales import CutPoints
@@ -58,14 +59,6 @@ def _read_default_role(given: Given) -> Role | None:
         )
         return None
     return Role(role) if role else None
-
-
-def _read_delimiter(given: Given) -> str | None:
-    delimiter: str | None = given.of_type(str, "one character")
-    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\0\r\n"'):
-        given.faults.add(f"{given.place} must be one ASCII character, no quote and no line end; found {delimiter!r}.")
-        return None
-    return delimiter
 
 
 def _read_k(given: Given) -> int:
@@ -119,8 +112,9 @@ DATA = Section(
         Setting(
             "source",
             ValueKind(lambda given: given.value, lambda source: source),
-            "`.csv` (also `.csv.gz`, `.csv.zst`, `.tsv`), `.parquet`, `.arrow`, or a pattern such as `part-*.parquet`; "
-            "or a database: `sqlite:FILE`, `duckdb:FILE`, `postgresql://user@host/name`",
+            "`.csv` (also `.csv.gz`, `.csv.zst`, `.tsv`), `.parquet`, `.arrow`, Excel, SPSS, Stata, SAS and others "
+            "([files.md](files.md)), or a pattern such as `part-*.parquet`; or a database: `sqlite:FILE`, "
+            "`duckdb:FILE`, `postgresql://user@host/name`",
             "required",
             public=HIDDEN,
             keyword=None,
@@ -142,8 +136,7 @@ DATA = Section(
             "none: every column needs a role",
             recodes=False,
         ),
-        Setting("delimiter", ValueKind(_read_delimiter), "of a text file", "found", keyword=None),
-        Setting("header", SWITCH, "`true` or `false`", "found", keyword=None),
+        *LAYOUT_SETTINGS,
     ),
 )
 

@@ -69,6 +69,7 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
     columns = {
         column.name: {key: str(getattr(column, key)) for key in DECLARED if getattr(column, key) is not None}
         | ({"release": True} if column.release else {})
+        | _codes(spec.columns.get(column.name))
         | _waiver(spec.columns.get(column.name))
         for column in schema.columns
     }
@@ -101,6 +102,11 @@ def _is_public(setting: Setting, section: Section, spec: Spec) -> bool:
     return setting.public == Public.ALWAYS or (
         setting.public == Public.CHANGED and section.is_changed(held, setting.name)
     )
+
+
+def _codes(column: ColumnSpec | None) -> dict[str, Any]:
+    """The values that mean missing in a column."""
+    return {} if column is None or not column.missing else {"missing": list(column.missing)}
 
 
 def _waiver(column: ColumnSpec | None) -> dict[str, Any]:

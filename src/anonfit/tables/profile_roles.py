@@ -36,9 +36,10 @@ _DIRECT_SHAPES = (
     "random identifiers",
     "bank accounts",
     "social security numbers",
+    "national identity numbers",
     "telephone numbers",
 )
-_PERSON_SHAPES = ("e-mail addresses", "random identifiers", "social security numbers")
+_PERSON_SHAPES = ("e-mail addresses", "random identifiers", "social security numbers", "national identity numbers")
 
 
 @dataclass(frozen=True, slots=True)
