@@ -123,6 +123,10 @@ def run_spec(
 
         folder = out or Path(f"{spec.stem}-release")
         release = run(spec, folder, settings=settings, curve=curve, replace=replace, stage=stage)
+    from rich.text import Text
+
+    for notice in release.notices:
+        console().print(Text(f"doubtful: {notice}", style="yellow"), soft_wrap=True)
     refinements = release.refinements
     more = {} if refinements is None else {"stopped": refinements["stopped"]}
     show_release(release.report, folder, as_json=as_json, more=more | ({"refinements": refinements} if steps else {}))

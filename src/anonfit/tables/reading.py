@@ -290,6 +290,26 @@ def scan_of_types(path: Path, options: ReadOptions) -> pl.LazyFrame:
     return rows
 
 
+def notices_of(source: Any, options: ReadOptions) -> list[str]:
+    """What was guessed or left out when text files were read, in a sentence each."""
+    if not isinstance(source, str | Path):
+        return []
+    texts = [path for path in files_of(source) if format_of(path).is_text]
+    return [f"{path.name}: {notice}" for path in texts for notice in csv_shape(path, options).notices]
+
+
+def found_layout(source: Any, options: ReadOptions) -> dict[str, Any]:
+    """What was guessed of a text file and should be written down: another encoding, and names below other lines."""
+    if not isinstance(source, str | Path) or not format_of(path := files_of(source)[0]).is_text:
+        return {}
+    shape = csv_shape(path, options)
+    if not shape.notices:
+        return {}
+    line = shape.header_line or 1
+    above = {"header_row": line} if any(f"line {line}" in notice for notice in shape.notices) and line > 1 else {}
+    return {**({"encoding": shape.encoding} if shape.encoding != "utf-8" else {}), **above}
+
+
 def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
     """The names of a source's columns, without reading its rows where it is a file."""
     if isinstance(source, DatabaseSource):
