@@ -75,6 +75,13 @@ class Release:
         """
         return self._draft.refinements
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What was guessed when the source was read, and what is doubtful about its values: for the owner of the data,
+        never saved with the release. Empty for a release that was loaded.
+        """
+        return self._draft.notices
+
     def __repr__(self) -> str:
         """What it is, without a row of it: a notebook or a log may show it."""
         rows, names = self._draft.released, list(self.recoding.quasi_identifiers)

@@ -151,7 +151,19 @@ def _digest(path: Path) -> str | None:
 RAW_ROLES = ("target", "sensitive", "insensitive", "count", "sample-weight")
 _ROLES = ("identifier", "quasi-identifier", "entity", *RAW_ROLES)
 _SECTIONS = ("version", "decisions", "data", "columns", "privacy", "method", "engine", "output", "workload")
-_COLUMN = ("role", "type", "order", "domain", "date_format", "taxonomy", "split", "release", "diversity", "reason")
+_COLUMN = (
+    "role",
+    "type",
+    "order",
+    "domain",
+    "date_format",
+    "taxonomy",
+    "split",
+    "release",
+    "diversity",
+    "reason",
+    "missing",
+)
 _METHOD = (
     *("algorithm", "criterion", "cut_points", "candidates", "split_on", "weight_rule", "alpha", "beta", "gamma"),
     *("min_gain", "average", "suppression", "zero_gain", "variant", "pruning"),
@@ -165,6 +177,7 @@ class Promise:
 
     roles: Mapping[str, str]
     date_formats: Mapping[str, str | None]
+    codes: Mapping[str, tuple[str, ...]]  # values that mean missing in single columns
     missing: tuple[str, ...]
     drops_missing: bool
     tests_raw_columns: bool  # made by a tree, which may test them
@@ -242,6 +255,7 @@ def read_promise(spec: object) -> Promise:
     return Promise(
         roles,
         {name: column.get("date_format", str, None) for name, column in columns.items()},
+        {name: column.texts("missing", ()) for name, column in columns.items() if "missing" in column.entries},
         missing=data.texts("missing", ("",)),
         drops_missing=policy == "drop",
         tests_raw_columns=method.entries.get("algorithm") == "tree",

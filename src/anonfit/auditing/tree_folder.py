@@ -212,8 +212,8 @@ def training_rows(folder: TreeFolder, data: object) -> pl.DataFrame:
     out, and with the classes that numbers were taken for.
     """
     promise, target = folder.promise, folder.saved.target
-    table = open_table(data, missing=promise.missing)
     names = [*folder.public, *folder.private, target]
+    table = open_table(data, missing=promise.missing, columns=names, codes=promise.codes)
     require_columns(table, names, purpose="of the tree")
     frame = table.frame(list(dict.fromkeys(names)))
     frame = frame.drop_nulls(names) if promise.drops_missing else frame

@@ -125,6 +125,10 @@ def run_spec(
 
         folder = out or Path(f"{spec.stem}-release")
         release = run(spec, folder, settings=settings, curve=curve, replace=replace, stage=stage)
+    from rich.text import Text
+
+    for notice in release.notices:
+        console().print(Text(f"doubtful: {notice}", style="yellow"), soft_wrap=True)
     refinements = release.refinements
     more = release.written_to | ({} if refinements is None else {"stopped": refinements["stopped"]})
     show_release(

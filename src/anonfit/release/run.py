@@ -60,8 +60,9 @@ from anonfit.spec.learning import Asked, with_query_log
 from anonfit.spec.model import Spec
 from anonfit.tables.frames import rebuilt
 from anonfit.tables.persons import KnownValues, Persons, persons_in
-from anonfit.tables.reading import read_table
+from anonfit.tables.reading import ReadOptions, notices_of, read_table
 from anonfit.tables.schema import Role, Schema
+from anonfit.tables.suspicions import MOST_ROWS, suspicions_of
 from anonfit.workload.objectives import masses_of
 from anonfit.workload.targets import Workload
 
@@ -75,6 +76,13 @@ def read_source(spec: Spec, source: Any) -> tuple[Schema, pl.DataFrame]:
     """The schema and the rows of a source; identifiers are not even read."""
     schema, options = reading_of(spec, source)
     return schema, read_table(source, options)
+
+
+def _notices(engine: Engine, schema: Schema, source: Any, options: ReadOptions) -> tuple[str, ...]:
+    """What was guessed when the source was read, and what is doubtful about values that are to be released."""
+    rows = engine.frame if isinstance(engine, InMemory) else engine.scan.head(MOST_ROWS).collect()
+    doubts = suspicions_of(rows, [name for name in released_names(schema) if name in rows.columns])
+    return (*notices_of(source, options), *(doubt.sentence for doubt in doubts))
 
 
 def make(
@@ -107,6 +115,7 @@ def make(
         stage("Reading")
         with opened(name, spec, schema, source, options, folder, threads=threads) as engine:
             check_raw(engine, spec, schema)
+            notices = _notices(engine, schema, source, options)
             spec, asked = _with_log(spec, schema, engine, stage)
             spec, result, exploration = _anonymized(engine, spec, schema, threads, stage, stopping)
             result = replace(result, recoding=_worded(result.recoding, spec))
@@ -127,6 +136,7 @@ def make(
             exploration=exploration,
             engine=engine.name,
             engine_reason=reason,
+            notices=notices,
         )
         if isinstance(engine, InMemory):
             nodes = _nodes(result, engine.rows)

@@ -27,7 +27,7 @@ KEYWORDS = {
 
 COLUMNS = {setting.keyword: setting.name for setting in COLUMN.settings if setting.keyword}
 """Keywords that give columns a setting."""
-IN_COLUMNS = (*COLUMNS.values(), "release")
+IN_COLUMNS = (*COLUMNS.values(), "release", "missing")
 """What `columns` may say of a column."""
 
 ROLES = {

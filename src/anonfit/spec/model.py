@@ -16,6 +16,7 @@ from anonfit.engines.catalogue import EngineName
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values
 from anonfit.tables.formats import FormatName
+from anonfit.tables.layout import Layout
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import ColumnType, NominalSplit, Role
 from anonfit.tables.taxonomy import Taxonomy
@@ -39,15 +40,13 @@ WeightsFrom = Literal["accuracy"]
 
 
 @dataclass(frozen=True, slots=True)
-class DataSpec:
+class DataSpec(Layout):
     """Where the table is and how to read it."""
 
     source: Any = field(default=None, repr=False)
     missing: tuple[str, ...] = ("",)
     missing_policy: MissingPolicy = "category"
     default_role: Role | None = None
-    delimiter: str | None = None
-    header: bool | None = None
     table: str | None = None
     query: str | None = field(default=None, repr=False)
 
@@ -67,6 +66,8 @@ class ColumnSpec:
     diversity: str | None = None
     """`none`: nothing is asked of a sensitive column; None: what `privacy.diversity` asks."""
     reason: str | None = None
+    missing: tuple[str, ...] = ()
+    """Texts and numbers that mean missing in this column, beside `data.missing`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +296,7 @@ class ColumnSettings(TypedDict, total=False):
     taxonomy: Taxonomy | str | Path | Mapping[str, Any]
     split: Literal["multiway", "binary", "subset"]
     release: bool
+    missing: Sequence[str | float]
 
 
 Column = ColumnSettings

@@ -37,6 +37,7 @@ from anonfit.spec.kinds import (
     text,
     whole,
 )
+from anonfit.spec.layouts import LAYOUT_SETTINGS
 from anonfit.spec.workload import QUERY_LOG, SELECTION, TARGET, WORKLOAD
 from anonfit.tables.formats import FORMATS, FormatName, reference
 from anonfit.tables.scales import CutPoints
@@ -59,14 +60,6 @@ def _read_default_role(given: Given) -> Role | None:
         )
         return None
     return Role(role) if role else None
-
-
-def _read_delimiter(given: Given) -> str | None:
-    delimiter: str | None = given.of_type(str, "one character")
-    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\0\r\n"'):
-        given.faults.add(f"{given.place} must be one ASCII character, no quote and no line end; found {delimiter!r}.")
-        return None
-    return delimiter
 
 
 def _read_k(given: Given) -> int:
@@ -120,8 +113,9 @@ DATA = Section(
         Setting(
             "source",
             ValueKind(lambda given: given.value, lambda source: source),
-            f"{reference()}, or a pattern such as `part-*.parquet`; "
-            "or a table of a database such as `postgresql://user@host/name#table` ([engines.md](engines.md#databases))",
+            f"{reference()}, Excel, SPSS, Stata, SAS and others ([files.md](files.md)), or a pattern such as "
+            "`part-*.parquet`; or a table of a database such as `postgresql://user@host/name#table` "
+            "([engines.md](engines.md#databases))",
             "required",
             public=HIDDEN,
             keyword=None,
@@ -149,8 +143,7 @@ DATA = Section(
             "none: every column needs a role",
             recodes=False,
         ),
-        Setting("delimiter", ValueKind(_read_delimiter), "of a text file", "found", keyword=None),
-        Setting("header", SWITCH, "`true` or `false`", "found", keyword=None),
+        *LAYOUT_SETTINGS,
     ),
 )
 
