@@ -31,7 +31,7 @@ the drawings by the names of their files. Who audits lends it."""
 FORMAT = "anonfit tree release"
 REPORT = "audit.json"
 DRAWINGS = ("tree.txt", "tree.svg")
-_MANIFEST = ("format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "audit", "files")
+_MANIFEST = ("format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "audit", "files", "created")
 _SECTIONS = {"format", "version", "asked", "told", "rows", "tree", "attacker", "spans", "not_covered", "audit"}
 NOT_COUNTED = "Not checked: only the rows that the tree was taught with say it."
 

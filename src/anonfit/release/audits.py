@@ -63,7 +63,7 @@ def expected_report(folder: Path, manifest: Json, report: Json) -> tuple[Json, s
     if drawn := report.get("measured_on"):
         content["measured_on"] = drawn_content(drawn["rows"], drawn["of"])
     content |= following(content, schema, recoding.columns)
-    return content, report_page(content)
+    return content, report_page(content, manifest)
 
 
 def expected_tree_report(folder: Path, manifest: Json, report: Json) -> tuple[Json, dict[str, str]]:

@@ -23,7 +23,7 @@ from anonfit.release.bind import complete_names, reading_of, source_of, tree_of
 from anonfit.release.engine import engine_for, opened, refuse_unsupported, spill_place
 from anonfit.release.evidence import require_passed
 from anonfit.release.folder import VERSION, check_free, publish, read_manifest
-from anonfit.release.publish import internal_record, package_versions, source_hash
+from anonfit.release.publish import internal_record, package_versions, source_hash, today
 from anonfit.release.result import RowCounts
 from anonfit.report.content import read_content
 from anonfit.report.trees import asked_of_tree, drawn_svg, drawn_text, tree_content
@@ -163,6 +163,7 @@ def _manifest(draft: TreeDraft, report: dict[str, Any]) -> dict[str, Any]:
         "version": VERSION,
         "anonfit": versions["anonfit"],
         "packages": versions,
+        "created": today(),
         "engine": draft.engine,
         "algorithm": "tree",
         "spec": public_tables(draft.spec, draft.schema) | {"output": {"populations": str(draft.tree.populations)}},

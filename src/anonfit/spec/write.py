@@ -45,7 +45,7 @@ def spec_tables(spec: Spec) -> dict[str, Any]:
         address = str(source)
         parts["data"] = {"source": shown_address(address) if is_database(address) else address, **parts["data"]}
     parts["columns"] = {name: COLUMN.tables(column) for name, column in spec.columns.items()}
-    order = ("data", "columns", "privacy", "workload", "method", "engine", "output")
+    order = ("data", "columns", "privacy", "workload", "method", "engine", "output", "report")
     return tables | {name: parts[name] for name in order if parts[name]}
 
 
@@ -78,6 +78,7 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
         "data": public["data"],
         "columns": columns,
         **{name: public[name] for name in ("privacy", "workload", "method", "output")},
+        **({"report": public["report"]} if public["report"] else {}),
     }
 
 
