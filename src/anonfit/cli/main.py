@@ -175,6 +175,8 @@ def audit(
     max_risk: Annotated[
         str | None, typer.Option(help="Highest acceptable risk: a number such as 0.05, or tools, ema-0070 or strict.")
     ] = None,
+    html: Annotated[Path | None, typer.Option(help="A page to write, such as audit.html; for the owner only.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite a page that is already there.")] = False,
     as_json: Json = False,
 ) -> None:
     """Measure what a file really protects.
@@ -202,6 +204,8 @@ def audit(
         other=other,
         options={name: value for name, value in options.items() if value is not None},
         as_json=as_json,
+        html=html,
+        replace=replace,
     )
 
 

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from anonfit.errors import printable
+from anonfit.errors import RequestError, printable
 from anonfit.report import views
 from anonfit.report.pictures import figure, key, tiling_figure
 from anonfit.report.words import (
@@ -24,6 +24,7 @@ from anonfit.report.words import (
     shortened,
     value_text,
 )
+from anonfit.runtime.files import write_file
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -127,6 +128,21 @@ def _environment() -> Environment:
 def page(template: str, **context: Any) -> str:
     """A page of one of the templates."""
     return _environment().get_template(template).render(**context)
+
+
+def check_page(path: Path, *, replace: bool) -> None:
+    """Refuse a place where a page cannot be written, or where something else is."""
+    if path.is_dir() or (path.exists() and not replace):
+        raise RequestError(f"{path} is already there; choose another name, or allow to replace it (--replace).")
+    if not path.absolute().parent.is_dir():
+        raise RequestError(f"{path.absolute().parent}: there is no such folder to write the page into.")
+
+
+def save_page(path: Path, text: str, *, replace: bool) -> Path:
+    """Write a page, whole or not at all."""
+    check_page(path, replace=replace)
+    write_file(path, text, replace=replace)
+    return path
 
 
 def report_page(report: Report, manifest: Report | None = None) -> str:

@@ -97,6 +97,33 @@ def bars(lines: Sequence[tuple[str, float, str]], label: str) -> Markup:
     return svg(WIDTH, 22.0 * len(lines) + 2, parts, label)
 
 
+def intervals(lines: Sequence[tuple[str, float | None, float | None, str]], label: str) -> Markup:
+    """A dot for each line with a stroke as long as its deviation to both sides: a name, both numbers, and the text.
+    Dots, unlike bars, may begin anywhere, so the axis has only as much as is needed.
+    """
+    left = min(150.0, 14 + TEXT * max((len(name) for name, *_ in lines), default=0))
+    right = 10 + TEXT * max((len(words) for *_, words in lines), default=0)
+    known = [(value, deviation or 0.0) for _, value, deviation, _ in lines if value is not None]
+    low = min((value - deviation for value, deviation in known), default=0.0)
+    high = max((value + deviation for value, deviation in known), default=1.0)
+    scale = (WIDTH - left - right) / ((high - low) or 1.0)
+    parts: list[str] = []
+    for index, (name, value, deviation, words) in enumerate(lines):
+        y = 20.0 * index + 12
+        parts.append(text(left - 8, y + 4, shortened(name, 24), anchor="end"))
+        parts.append(shape("line", x1=left, x2=WIDTH - right, y1=y, y2=y, class_="line"))
+        if value is not None:
+            begin, middle, end = (left + scale * (at - low) for at in _around(value, deviation or 0.0))
+            parts.append(shape("line", x1=begin, x2=end, y1=y, y2=y, class_="axis"))
+            parts.append(shape("circle", cx=middle, cy=y, r=4, class_="s1"))
+        parts.append(text(WIDTH - right + 8, y + 4, words, "soft"))
+    return svg(WIDTH, 20.0 * len(lines) + 6, parts, label)
+
+
+def _around(value: float, deviation: float) -> tuple[float, float, float]:
+    return value - deviation, value, value + deviation
+
+
 def curve_lines(
     places: Sequence[tuple[str, str]], lines: Sequence[Sequence[float | None]], names: tuple[str, str], label: str
 ) -> Markup:
