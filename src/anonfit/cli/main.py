@@ -14,12 +14,12 @@ from typing import Annotated
 
 import typer
 
+from anonfit.cli.options import names_of, number_or_name, verb, whole_numbers
 from anonfit.tables.formats import endings
 
 app = typer.Typer(
     name="anonfit",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Anonymous releases of tables about people that stay useful for a stated purpose.",
@@ -27,23 +27,13 @@ app = typer.Typer(
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+Dry = Annotated[
+    bool, typer.Option("--dry-run", help="Make and audit all of it in a private place, say what it is, keep nothing.")
+]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace a release that is already there.")]
 
 
-def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()] if text else []
-
-
-def _whole_numbers(option: str, text: str | None) -> list[int]:
-    from anonfit.errors import RequestError
-
-    try:
-        return [int(word) for word in _names(text)]
-    except ValueError:
-        raise RequestError(f"--{option} needs whole numbers such as 5,10,50; found '{text}'.") from None
-
-
-@app.command(epilog="Example: anonfit demo --rows 50000 --out trial")
+@verb(app, epilog="Example: anonfit demo --rows 50000 --out trial")
 def demo(
     rows: Annotated[int, typer.Option(help="Patients to make up, at least 200.", min=200)] = 20_000,
     out: Annotated[Path, typer.Option(help="Folder for the made-up data, the spec and the release.")] = Path(
@@ -59,7 +49,7 @@ def demo(
     demonstrate(rows, out, seed=seed, k=k, as_json=as_json)
 
 
-@app.command(epilog="Example: anonfit init patients.csv --out spec.toml")
+@verb(app, epilog="Example: anonfit init patients.csv --out spec.toml")
 def init(
     data: Annotated[Path, typer.Argument(help=f"The table: {endings(packed=True)}.")],
     out: Annotated[Path | None, typer.Option(help="The spec to write; spec.toml beside the data if not given.")] = None,
@@ -79,7 +69,7 @@ def init(
     propose_spec(data, out, k=k, accept=accept, replace=replace, as_json=as_json)
 
 
-@app.command(epilog="Example: anonfit run spec.toml --out release --set privacy.k=20")
+@verb(app, epilog="Example: anonfit run spec.toml --out release --set privacy.k=20")
 def run(
     spec: Annotated[Path, typer.Argument(help="The spec.")],
     out: Annotated[
@@ -99,6 +89,7 @@ def run(
     start: Annotated[
         Path | None, typer.Option(help="The recoding.json that refining begins with, perhaps edited (algorithm tdr).")
     ] = None,
+    dry: Dry = False,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
@@ -111,11 +102,18 @@ def run(
     if start is not None:
         chosen.append(f"method.start={toml_value(str(start.absolute()))}")
     run_spec(
-        spec, out, settings=chosen, curve=_whole_numbers("curve", curve), replace=replace, as_json=as_json, steps=steps
+        spec,
+        out,
+        settings=chosen,
+        curve=whole_numbers("curve", curve),
+        replace=replace,
+        as_json=as_json,
+        steps=steps,
+        dry=dry,
     )
 
 
-@app.command(epilog="Example: anonfit apply release new_patients.csv --out release-2")
+@verb(app, epilog="Example: anonfit apply release new_patients.csv --out release-2")
 def apply(
     release: Annotated[Path, typer.Argument(help="A release folder.")],
     data: Annotated[Path, typer.Argument(help="New data with the columns of the original table.")],
@@ -131,6 +129,7 @@ def apply(
         float | None,
         typer.Option(help="The share of rows that may be withheld, such as 0.05; the release's own if not given."),
     ] = None,
+    dry: Dry = False,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
@@ -149,12 +148,14 @@ def apply(
         as_json=as_json,
         recoding=recoding,
         suppression_limit=suppression_limit,
+        dry=dry,
     )
 
 
-@app.command(
+@verb(
+    app,
     epilog="Examples: anonfit audit release --source patients.csv, "
-    "anonfit audit other_tool.csv --quasi-identifiers age,sex,zip --sensitive diagnosis --k 5"
+    "anonfit audit other_tool.csv --quasi-identifiers age,sex,zip --sensitive diagnosis --k 5",
 )
 def audit(
     data: Annotated[Path, typer.Argument(help="A release folder, the folder of a tree, or any file.")],
@@ -192,13 +193,13 @@ def audit(
         "count": count,
         "population": population,
         "sampling_fraction": sampling_fraction,
-        "max_risk": max_risk,
+        "max_risk": number_or_name(max_risk),
     }
     audit_data(
         data,
         spec,
-        quasi_identifiers=_names(quasi_identifiers),
-        sensitive=_names(sensitive),
+        quasi_identifiers=names_of(quasi_identifiers),
+        sensitive=names_of(sensitive),
         k=k,
         source=source,
         other=other,
@@ -209,7 +210,7 @@ def audit(
     )
 
 
-@app.command(epilog="Example: anonfit evaluate spec.toml --k 5,25,100 --learners tree,logistic-regression --out trial")
+@verb(app, epilog="Example: anonfit evaluate spec.toml --k 5,25,100 --learners tree,logistic-regression --out trial")
 def evaluate(
     spec: Annotated[Path, typer.Argument(help="The spec; its targets are what is predicted.")],
     k: Annotated[str | None, typer.Option(help="The demands: 5,10,50. The spec's if not given.")] = None,
@@ -257,9 +258,9 @@ def evaluate(
     from anonfit.cli.evaluating import evaluate_spec
 
     options = {
-        "methods": _names(methods),
-        "ks": _whole_numbers("k", k),
-        "learners": _names(learners),
+        "methods": names_of(methods),
+        "ks": whole_numbers("k", k),
+        "learners": names_of(learners),
         "folds": folds,
         "protocol": protocol,
         "encoding": encoding,
@@ -269,16 +270,17 @@ def evaluate(
     evaluate_spec(
         spec,
         settings=settings or [],
-        model={"target": target, "using": _names(using), "where": where},
+        model={"target": target, "using": names_of(using), "where": where},
         out=out,
         options={name: value for name, value in options.items() if value not in (None, [])},
         as_json=as_json,
     )
 
 
-@app.command(
+@verb(
+    app,
     epilog="Examples: anonfit tree spec.toml --out tree --set output.populations=majority, "
-    "anonfit tree --from tree --predict new_patients.csv --out predicted.csv"
+    "anonfit tree --from tree --predict new_patients.csv --out predicted.csv",
 )
 def tree(
     spec: Annotated[
@@ -296,6 +298,7 @@ def tree(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A setting above the spec's, such as privacy.k=20.")
     ] = None,
+    dry: Dry = False,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
@@ -308,10 +311,10 @@ def tree(
     if saved is not None or predict is not None:
         use_tree(spec, saved, predict, out, settings=settings or [], replace=replace, as_json=as_json)
     else:
-        tree_of_spec(spec, out, settings=settings or [], replace=replace, as_json=as_json)
+        tree_of_spec(spec, out, settings=settings or [], replace=replace, as_json=as_json, dry=dry)
 
 
-@app.command(epilog="Example: anonfit workload queries.sql --spec spec.toml --dialect postgres --out learned.toml")
+@verb(app, epilog="Example: anonfit workload queries.sql --spec spec.toml --dialect postgres --out learned.toml")
 def workload(
     logs: Annotated[list[Path], typer.Argument(help="Query logs: files of SQL statements, which are never executed.")],
     spec: Annotated[Path, typer.Option(help="The spec of the table that the queries are about.")],
@@ -341,7 +344,7 @@ def workload(
     learn_workload(logs, spec, out, options=options, replace=replace, as_json=as_json)
 
 
-@app.command(epilog="Example: anonfit reproduce R16 R18 --quick")
+@verb(app, epilog="Example: anonfit reproduce R16 R18 --quick")
 def reproduce(
     names: Annotated[
         list[str] | None, typer.Argument(help="Experiments, such as R16, or all; without a name they are listed.")
@@ -381,7 +384,7 @@ def reproduce(
     )
 
 
-@app.command(epilog="Example: anonfit compare release-k10 release-k50 --out compare.html")
+@verb(app, epilog="Example: anonfit compare release-k10 release-k50 --out compare.html")
 def compare(
     releases: Annotated[list[Path], typer.Argument(help="Two release folders or more.")],
     source: Annotated[
@@ -431,7 +434,7 @@ def main() -> None:
     logging.getLogger().addHandler(logging.NullHandler())  # what libraries log of an interrupt is nothing for people
     as_json = "--json" in sys.argv
     try:
-        status = app(standalone_mode=False) or 0
+        status = app(standalone_mode=False, prog_name="anonfit") or 0
     except SystemExit:
         raise
     except KeyboardInterrupt:

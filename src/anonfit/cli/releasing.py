@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.cli.showing import console, print_json, results, stages, table
+from anonfit.cli.options import trial
+from anonfit.cli.showing import notice, print_json, results, stages, table
 from anonfit.errors import ReleaseError, RequestError, listed
 from anonfit.report.content import CONSENTED, FORMULAS
 
 if TYPE_CHECKING:
     from anonfit.algorithms.trees.released import ReleasedTree
+
+
+DRY = "Nothing was written; this could be published as "
 
 
 def summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -38,23 +42,28 @@ def summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def show_release(
-    report: Mapping[str, Any], folder: Path, *, as_json: bool, more: Mapping[str, Any] | None = None
+    report: Mapping[str, Any],
+    folder: Path,
+    *,
+    as_json: bool,
+    more: Mapping[str, Any] | None = None,
+    dry: bool = False,
 ) -> None:
     """Say what a published release holds; JSON has `more` beside it."""
     from rich.text import Text
 
-    facts = summary(report, folder) | dict(more or {})
+    facts = summary(report, folder) | dict(more or {}) | ({"dry_run": True} if dry else {})
     if report["formulas"]:
-        console().print(
-            Text(f"Not covered: {FORMULAS.format(listed(report['formulas'], 20))}", style="yellow"), soft_wrap=True
-        )
+        notice(f"Not covered: {FORMULAS.format(listed(report['formulas'], 20))}")
     if as_json:
         print_json(facts)
         return
     screen = results()
     rows = report["rows"]
     left_out = [f"{rows[word]} {word}" for word in ("withheld", "dropped") if rows[word]]
-    screen.print(Text("Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True)
+    screen.print(
+        Text(DRY if dry else "Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True
+    )
     if several := report["audit"]["sets"]:
         screen.print(f"  {rows['released']:,} rows; smallest groups of the quasi-identifiers:")
         for counted in several:
@@ -76,6 +85,8 @@ def show_release(
     for (key, word), text in CONSENTED.items():
         if report["asked"].get(key) == word:
             screen.print(Text(f"  given away by consent: {text}", style="yellow"), soft_wrap=True)
+    if dry:
+        return
     screen.print(Text(f"  read next: {facts['report']}"), soft_wrap=True)
     screen.print(Text(f"  for the owner of the data only: {facts['internal_report']}"), soft_wrap=True)
 
@@ -116,16 +127,20 @@ def run_spec(
     replace: bool,
     as_json: bool,
     steps: bool = False,
+    dry: bool = False,
 ) -> None:
     """Make and publish the release of a spec; `steps` also shows how columns were refined."""
-    with stages(as_json=as_json) as stage:
+    folder = out or Path(f"{spec.stem}-release")
+    with stages(as_json=as_json) as stage, trial(dry=dry, name=folder.name) as place:
         from anonfit.api import run
+        from anonfit.release.folder import check_free
 
-        folder = out or Path(f"{spec.stem}-release")
-        release = run(spec, folder, settings=settings, curve=curve, replace=replace, stage=stage)
+        check_free(folder.absolute(), replace=replace)
+        release = run(spec, place or folder, settings=settings, curve=curve, replace=replace, stage=stage)
     refinements = release.refinements
     more = {} if refinements is None else {"stopped": refinements["stopped"]}
-    show_release(release.report, folder, as_json=as_json, more=more | ({"refinements": refinements} if steps else {}))
+    more |= {"refinements": refinements} if steps else {}
+    show_release(release.report, folder, as_json=as_json, more=more, dry=dry)
     if refinements is not None and refinements["stopped"] and not as_json:
         results().print(
             f"  Refining was stopped after {len(refinements['steps']):,} refinements; more were possible.",
@@ -145,25 +160,28 @@ def apply_release(
     as_json: bool,
     recoding: Path | None,
     suppression_limit: float | None,
+    dry: bool = False,
 ) -> None:
     """Release new data by an earlier release's recoding, or an edited one."""
-    with stages(as_json=as_json) as stage:
+    folder = out or Path(f"{data.name.split('.')[0]}-release")
+    with stages(as_json=as_json) as stage, trial(dry=dry, name=folder.name) as place:
         from anonfit.api import load_table
         from anonfit.recoding.storage import read_recoding
+        from anonfit.release.folder import check_free
 
+        check_free(folder.absolute(), replace=replace)
         stage("Loading the release")
-        folder = out or Path(f"{data.name.split('.')[0]}-release")
         edited = None if recoding is None else read_recoding(recoding)
         extended = load_table(release).publish_extension(
             data,
-            folder,
+            place or folder,
             unseen=unseen,
             recoding=edited,
             suppression_limit=suppression_limit,
             replace=replace,
             stage=stage,
         )
-    show_release(extended.report, folder, as_json=as_json)
+    show_release(extended.report, folder, as_json=as_json, dry=dry)
 
 
 LONGEST = 40
@@ -187,24 +205,36 @@ def _tree_summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     }
 
 
-def tree_of_spec(spec: Path | None, out: Path | None, *, settings: Sequence[str], replace: bool, as_json: bool) -> None:
+def tree_of_spec(
+    spec: Path | None,
+    out: Path | None,
+    *,
+    settings: Sequence[str],
+    replace: bool,
+    as_json: bool,
+    dry: bool = False,
+) -> None:
     """Grow and publish the tree of a spec."""
     if spec is None:
         raise RequestError("name a spec to grow a tree, or --from with a published tree.")
-    with stages(as_json=as_json) as stage:
+    folder = out or Path(f"{spec.stem}-tree")
+    with stages(as_json=as_json) as stage, trial(dry=dry, name=folder.name) as place:
         from anonfit.api import run
+        from anonfit.release.folder import check_free
         from anonfit.report.trees import drawn_text
 
-        folder = out or Path(f"{spec.stem}-tree")
-        release = run(spec, folder, publish="tree", settings=settings, replace=replace, stage=stage)
-    facts = _tree_summary(release.audit, folder)
+        check_free(folder.absolute(), replace=replace)
+        release = run(spec, place or folder, publish="tree", settings=settings, replace=replace, stage=stage)
+    facts = _tree_summary(release.audit, folder) | ({"dry_run": True} if dry else {})
     if as_json:
         print_json(facts)
         return
     from rich.text import Text
 
     screen = results()
-    screen.print(Text("Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True)
+    screen.print(
+        Text(DRY if dry else "Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True
+    )
     screen.print(
         f"  {_several(facts['leaves'], 'leaf', 'leaves')}, {_several(facts['spans'], 'span', 'spans')}, the smallest "
         f"of {facts['smallest_span']} persons (asked: {facts['k']})"
@@ -221,6 +251,8 @@ def tree_of_spec(spec: Path | None, out: Path | None, *, settings: Sequence[str]
         "has in common."
     )
     _show_drawing(drawn_text(release.tree))
+    if dry:
+        return
     screen.print(Text(f"  drawn: {facts['drawing']}"), soft_wrap=True)
     screen.print(Text(f"  for the owner of the data only: {facts['internal_record']}"), soft_wrap=True)
 
