@@ -265,3 +265,14 @@ def test_the_page_can_be_printed(folders: Path, tmp_path: Path) -> None:
     data: Any = printed.read_bytes()
     assert data.startswith(b"%PDF")
     assert b"/MediaBox" in data
+
+
+@needs_browser
+@pytest.mark.parametrize("kind", ["everything", "selections", "curve"])
+def test_what_a_board_must_read_is_printed_on_five_pages_at_most(folders: Path, tmp_path: Path, kind: str) -> None:
+    text, annex, _ = (folders / kind / "report.html").read_text(encoding="utf-8").partition('<div class="annex">')
+    assert annex
+    page, printed = tmp_path / "main.html", tmp_path / "main.pdf"
+    page.write_text(f"{text}</main></div></body></html>", encoding="utf-8")
+    browse(tmp_path, page.as_uri(), f"--print-to-pdf={printed}")
+    assert 1 <= printed.read_bytes().count(b"/MediaBox") <= 5

@@ -173,6 +173,7 @@ def _internal_figures(draft: Draft, audit: Audit, report: Mapping[str, Any]) -> 
             "released": draft.released,
         },
         **{name: report[name] for name in INTERNAL},
+        "distributions": report.get("distributions"),
         **({} if draft.refinements is None else {"refinements": draft.refinements}),
         **({} if draft.learned is None else {"learned_weights": asdict(draft.learned)}),
         **({} if draft.exploration is None else {"exploration": draft.exploration}),

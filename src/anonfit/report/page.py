@@ -52,6 +52,7 @@ ANNEX = {
     "checks": "What the audit checked",
     "columns": "What was done to each column",
     "sizes": "How many persons share a group",
+    "distributions": "Every column before and after",
     "attack": "An attack, tried",
     "partition": "The regions of two columns",
     "answers": "How selections and queries are answered",

@@ -97,6 +97,24 @@ def bars(lines: Sequence[tuple[str, float, str]], label: str) -> Markup:
     return svg(WIDTH, 22.0 * len(lines) + 2, parts, label)
 
 
+def paired_bars(lines: Sequence[tuple[str, float, float | None]], label: str) -> Markup:
+    """For each name a share before and, below it, a share after; nothing after where that is the same."""
+    left = min(130.0, 14 + TEXT * max((len(shortened(name, 19)) for name, *_ in lines), default=0))
+    longest = max((max(before, after or 0.0) for _, before, after in lines), default=1.0) or 1.0
+    scale = (WIDTH - left - 52) / longest
+    parts: list[str] = []
+    for index, (name, before, after) in enumerate(lines):
+        y = 22.0 * index
+        parts.append(text(left - 8, y + 14, shortened(name, 19), anchor="end"))
+        low, high = (3.0, 15.0) if after is None else (2.0, 8.0)
+        parts.append(shape("rect", x=left, y=y + low, width=max(scale * before, 0.5), height=high, class_="blind"))
+        if after is not None:
+            parts.append(shape("rect", x=left, y=y + 10.5, width=max(scale * after, 0.5), height=8, class_="s1"))
+        words = f"{100 * before:.1f}" if after is None else f"{100 * before:.1f} / {100 * after:.1f}"
+        parts.append(text(left + scale * max(before, after or 0.0) + 4, y + 14, words, "soft"))
+    return svg(WIDTH + 24, 22.0 * len(lines) + 2, parts, label)
+
+
 def intervals(lines: Sequence[tuple[str, float | None, float | None, str]], label: str) -> Markup:
     """A dot for each line with a stroke as long as its deviation to both sides: a name, both numbers, and the text.
     Dots, unlike bars, may begin anywhere, so the axis has only as much as is needed.

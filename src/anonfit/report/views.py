@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from anonfit.report.content import PRESETS
-from anonfit.report.pictures import bars, curve_lines, figure, stack
+from anonfit.report.pictures import bars, curve_lines, figure, paired_bars, stack
 from anonfit.report.words import joined, percent, share_in_words, share_text, value_text
 
 Json = Mapping[str, Any]
@@ -194,5 +194,18 @@ def _way(line: Json) -> str:
     return f"{method['criterion']}{rule}{alpha}, seed {method['seed']}{f': {weights}' if weights else ''}"
 
 
-FILTERS = {view.__name__: view for view in (findings, attackers, size, precision, gain, curve_table, curves, ways)}
+def distribution(line: Json) -> Markup:
+    """How the values of a column are distributed, before and after."""
+    lines = [(bar["label"], bar["before"], bar["after"]) for bar in line["bars"]]
+    words = "; ".join(
+        f"{name}: {percent(before)}" + ("" if after is None else f", after {percent(after)}")
+        for name, before, after in lines
+    )
+    return figure(paired_bars(lines, f"{line['column']}. {words}"), line["column"])
+
+
+FILTERS = {
+    view.__name__: view
+    for view in (findings, attackers, size, precision, gain, curve_table, curves, ways, distribution)
+}
 GLOBALS = {"size_bars": size_bars, "spans": SPANS, "presets": PRESETS, "of_all_together": OF_ALL_TOGETHER}
