@@ -201,6 +201,7 @@ def _tree_summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "exposed": audit["exposed"],
         "passed": audit["passed"],
         "drawing": str(folder / "tree.svg"),
+        "report": str(folder / "report.html"),
         "internal_record": str(folder.with_name(f"{folder.name}.internal.json")),
     }
 
@@ -253,6 +254,7 @@ def tree_of_spec(
     _show_drawing(drawn_text(release.tree))
     if dry:
         return
+    screen.print(Text(f"  read next: {facts['report']}"), soft_wrap=True)
     screen.print(Text(f"  drawn: {facts['drawing']}"), soft_wrap=True)
     screen.print(Text(f"  for the owner of the data only: {facts['internal_record']}"), soft_wrap=True)
 

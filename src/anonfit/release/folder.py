@@ -90,7 +90,7 @@ RECORD = "anonfit internal record"
 INTERNAL = ("internal.json", "internal.html")
 """The endings of the internal records beside a release, for the owner of the data."""
 PAGE = "internal report</title>"
-TREE_FILES = ("model.json", "tree.txt", "tree.svg", "audit.json")
+TREE_FILES = ("model.json", "tree.txt", "tree.svg", "audit.json", "report.html")
 
 
 def data_name(kind: str) -> str:

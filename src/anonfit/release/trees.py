@@ -26,8 +26,9 @@ from anonfit.release.folder import VERSION, check_free, publish, read_manifest
 from anonfit.release.publish import internal_record, package_versions, source_hash, today
 from anonfit.release.result import RowCounts
 from anonfit.report.content import read_content
+from anonfit.report.page import tree_page
 from anonfit.report.trees import asked_of_tree, drawn_svg, drawn_text, tree_content
-from anonfit.runtime.files import workplace, write_new
+from anonfit.runtime.files import file_hash, workplace, write_new
 from anonfit.runtime.progress import Stage, silent
 from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 from anonfit.spec.columns import diversity_table
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from anonfit.auditing.tree_folder import TreeAudit
 
 FORMAT = "anonfit tree release"
-MODEL, TEXT, PICTURE, AUDIT = "model.json", "tree.txt", "tree.svg", "audit.json"
+MODEL, TEXT, PICTURE, AUDIT, PAGE = "model.json", "tree.txt", "tree.svg", "audit.json", "report.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +194,13 @@ def publish_tree(draft: TreeDraft, target: Path, *, replace: bool = False, stage
         public_rows = {"read": read_content(rows.read, rows.released, dropped), "dropped": dropped}
         report = tree_content(written, asked=_asked(draft), rows=public_rows, audit=audit.public_figures(k))
         write_new(folder / AUDIT, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+        hashes = {name: file_hash(folder / name) for name in (MODEL, TEXT, PICTURE, AUDIT)}
+        manifest = _manifest(draft, report) | {"files": hashes}
+        write_new(folder / PAGE, tree_page(json.loads(json.dumps(report)), manifest, drawn_svg(written)))
         internal = {"rows": {"read": rows.read, "dropped": rows.dropped}, "audit": audit.to_dict()}
         records = {"internal.json": internal_record(target, draft.spec, source_hash(draft.spec), internal)}
         by_others = partial(_audited_by_others, audit=audit, rows=rows.read)
-        publish(folder, target, _manifest(draft, report), load=by_others, records=records, replace=replace)
+        publish(folder, target, manifest, load=by_others, records=records, hashes=hashes, replace=replace)
     return report
 
 

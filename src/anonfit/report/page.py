@@ -5,6 +5,7 @@ dark screens, wide and narrow, and for paper. Every text is escaped by the engin
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
@@ -195,6 +196,31 @@ def imprint(manifest: Report) -> list[tuple[str, str]]:
         if name in HASHED or name.startswith("data.")
     ]
     return [(name, text) for name, text in [*facts, *hashes] if text]
+
+
+def tree_page(report: Report, manifest: Report, drawing: str) -> str:
+    """The page of a published tree, of its audit.json, its manifest and its picture."""
+    audit, asked = report["audit"], report["asked"]
+    sentences = [
+        f"k = {asked['k']}: no person can be told by the tree from {asked['k'] - 1} others or more, by someone who "
+        f"knows {joined(asked['public']) or 'nothing'} of everybody.",
+        f"Private: {joined([*asked['private'], *([] if asked['class_is_public'] else [asked['class']])])}.",
+        *(f"{demand['column']}: {demand['model']}." for demand in asked["diversity"]),
+        f"Told of the leaves: {report['told']}.",
+    ]
+    return page(
+        "tree.html",
+        title=heading(manifest).get("title", "Anonymous decision tree"),
+        report=report,
+        asked=asked,
+        audit=audit,
+        spans=audit["spans"],
+        headline=views.headline({"audit": audit["spans"]}),
+        facts=imprint(manifest),
+        sentences=sentences,
+        drawing=b64encode(drawing.encode()).decode(),
+        drawn_words=f"Decision tree for {asked['class']} with {report['tree']['leaves']} leaves",
+    )
 
 
 def _sections(titles: Mapping[str, str], report: Report) -> list[tuple[str, str, Any]]:
