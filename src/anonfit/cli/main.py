@@ -8,13 +8,16 @@ from __future__ import annotations
 import logging
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
 import typer
 
-from anonfit.cli.options import names_of, number_or_name, verb, whole_numbers
+from anonfit.cli.options import Dry, Json, Replace, names_of, number_or_name, verb, whole_numbers
+from anonfit.cli.taxonomies import app as taxonomies
+from anonfit.runtime.progress import REQUESTS
 from anonfit.tables.formats import endings
 
 app = typer.Typer(
@@ -26,11 +29,7 @@ app = typer.Typer(
     epilog="Start with anonfit demo. Exit status: 0 done, 1 the demand was not met, 2 the request was wrong.",
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
-Dry = Annotated[
-    bool, typer.Option("--dry-run", help="Make and audit all of it in a private place, say what it is, keep nothing.")
-]
-Replace = Annotated[bool, typer.Option("--replace", help="Replace a release that is already there.")]
+app.add_typer(taxonomies, name="taxonomy")
 
 
 @verb(app, epilog="Example: anonfit demo --rows 50000 --out trial")
@@ -75,7 +74,7 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="The release folder to make; named after the spec if not given.")
     ] = None,
-    engine: Annotated[str, typer.Option(help="auto, memory, duckdb or spark.")] = "",
+    engine: Annotated[str, typer.Option(help="auto, or the name of an engine, such as memory or duckdb.")] = "",
     memory: Annotated[str, typer.Option(help="How much memory the engine may use, such as 2GB.")] = "",
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A setting above the spec's, such as privacy.k=20.")
@@ -217,8 +216,8 @@ def evaluate(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="What is compared: spec, median, infogain, infogain-subset-denoised, lsd, selection, tree, and the "
-            "baselines original and removed. spec,median,original,removed if not given."
+            help="What is compared: spec, median, infogain, infogain-subset-denoised, lsd, selection, tdr, tree, and "
+            "the baselines original and removed. spec,median,original,removed if not given."
         ),
     ] = None,
     learners: Annotated[
@@ -418,19 +417,23 @@ def _options(
     check_addresses()
 
 
-def _end(_number: int, _frame: FrameType | None) -> None:
+def _end(number: int, _frame: FrameType | None) -> None:
     """End as after an interrupt: rows that were put aside are removed."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    sys.stderr.write("terminated; a release that was not finished is not published.\n")
-    sys.exit(143)
+    for request in REQUESTS:
+        signal.signal(request, signal.SIG_IGN)
+    with suppress(OSError):  # the terminal may be what went
+        sys.stderr.write("terminated; a release that was not finished is not published.\n")
+    sys.exit(128 + number)
 
 
 def main() -> None:
     """Run the command line; every error becomes one text and an exit status."""
-    from anonfit.cli.showing import outlive_readers, show_failure, show_usage
+    from anonfit.cli.showing import outlive_readers, show_failure, show_unwritten, show_usage
 
     outlive_readers()
-    signal.signal(signal.SIGTERM, _end)
+    for request in REQUESTS:
+        if signal.getsignal(request) is signal.SIG_DFL:  # nohup has its reason
+            signal.signal(request, _end)
     logging.getLogger().addHandler(logging.NullHandler())  # what libraries log of an interrupt is nothing for people
     as_json = "--json" in sys.argv
     try:
@@ -444,4 +447,4 @@ def main() -> None:
         status = (show_usage if is_usage else show_failure)(error, as_json=as_json)
     if status == 130:
         sys.stderr.write("interrupted; a release that was not finished is not published.\n")
-    sys.exit(status)
+    sys.exit(status or show_unwritten())

@@ -13,6 +13,11 @@ import typer
 
 from anonfit.cli.showing import told
 
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+Dry = Annotated[
+    bool, typer.Option("--dry-run", help="Make and audit all of it in a private place, say what it is, keep nothing.")
+]
+Replace = Annotated[bool, typer.Option("--replace", help="Replace a release that is already there.")]
 VERBOSE = Annotated[bool, typer.Option("--verbose", help="Show every stage and how long it took.")]
 QUIET = Annotated[bool, typer.Option("--quiet", help="Show results and errors only.")]
 LOG = Annotated[

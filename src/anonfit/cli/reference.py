@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,15 @@ def _command(name: str, command: Any) -> list[str]:
     return [*lines, *_options(command), "", _plain(command.epilog), ""]
 
 
+def _commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command with its whole name, those of groups inside of it, too."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
+
+
 def reference() -> str:
     """The text of docs/cli.md."""
     group: Any = typer.main.get_command(app)
@@ -63,17 +73,18 @@ def reference() -> str:
     ]
     lines += [
         "Exit status: 0 done; 1 the demand was not met (audit failed, infeasible); 2 the request was wrong "
-        "(spec, file, value); 130 interrupted (Ctrl-C); 143 asked to end (SIGTERM)."
+        "(spec, file, value); 130 interrupted (Ctrl-C); 129 and 143 asked to end (SIGHUP, SIGTERM)."
     ]
     lines += ["`--json` prints one object on standard output; progress, notices and errors go to standard error."]
     lines += [
-        "Every verb also takes `--verbose` (every stage and how long it took), `--quiet` (results and errors only) and "
+        "Every verb but `taxonomy` also takes `--verbose` (every stage and how long it took), `--quiet` "
+        "(results and errors only) and "
         "`--log json` (on standard error a line of JSON for every stage, notice and the end: `time`, `verb`, `event`, "
         "`stage` or `text` or `status` and `error`, `seconds`). `anonfit --install-completion` teaches the shell to "
         "complete words; `python -m anonfit` is `anonfit`.",
         "",
     ]
-    for name, command in group.commands.items():
+    for name, command in _commands(group):
         lines += _command(name, command)
     return "\n".join(lines).rstrip() + "\n"
 

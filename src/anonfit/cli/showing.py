@@ -63,13 +63,18 @@ def _screen(*, stderr: bool) -> Console:
 
 
 class _Unread(io.FileIO):
-    """A stream whose reader may go: what nobody reads is lost, and the work goes on."""
+    """A stream whose reader may go: what nobody reads is lost, and the work goes on. So is what cannot be written."""
+
+    lost: OSError | None = None
 
     def write(self, data: Any) -> int:
         try:
             return super().write(data)
         except BrokenPipeError:
-            return memoryview(data).nbytes
+            pass
+        except OSError as error:  # a full disk
+            self.lost = error
+        return memoryview(data).nbytes
 
 
 def outlive_readers() -> None:
@@ -262,6 +267,19 @@ def show_failure(error: BaseException, *, as_json: bool) -> int:
             soft_wrap=True,
         )
     return status
+
+
+def show_unwritten() -> int:
+    """Say that results could not be written, where that is so, and give the exit status."""
+    sys.stdout.flush()
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    if not isinstance(raw, _Unread) or raw.lost is None:
+        return 0
+    sys.stderr.write(
+        f"error: standard output could not be written: {raw.lost.strerror}; what was published stays, only what was to "
+        "be shown of it is lost.\n"
+    )
+    return 2
 
 
 def _place(error: BaseException) -> str:

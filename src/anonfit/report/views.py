@@ -14,6 +14,7 @@ from anonfit.report.words import joined, percent, share_in_words, share_text, va
 
 Json = Mapping[str, Any]
 HOLDS = {True: "holds", False: "does not hold", None: "could not be checked"}
+COLUMN_METRICS = {"ncp": "NCP", "together": "Pairs not told apart"}
 MOST_CURVES = 6
 SPANS = (
     ("s0", "at most 5 % of all fit the label"),
@@ -194,6 +195,18 @@ def _way(line: Json) -> str:
     return f"{method['criterion']}{rule}{alpha}, seed {method['seed']}{f': {weights}' if weights else ''}"
 
 
+def lost(losses: Json) -> dict[str, Any]:
+    """The heads of the metrics of columns, those without a title by their names as words, and a row for each column."""
+    names = [name for name in losses["columns"][0] if name not in ("column", "weight", "squares")]
+    return {
+        "heads": [COLUMN_METRICS.get(name, name.replace("_", " ").capitalize()) for name in names],
+        "rows": [
+            (line["column"], f"{line['weight']:.2f}", *(percent(line[name]) for name in names))
+            for line in losses["columns"]
+        ],
+    }
+
+
 def distribution(line: Json) -> Markup:
     """How the values of a column are distributed, before and after."""
     lines = [(bar["label"], bar["before"], bar["after"]) for bar in line["bars"]]
@@ -206,6 +219,6 @@ def distribution(line: Json) -> Markup:
 
 FILTERS = {
     view.__name__: view
-    for view in (findings, attackers, size, precision, gain, curve_table, curves, ways, distribution)
+    for view in (findings, attackers, size, precision, gain, curve_table, curves, ways, lost, distribution)
 }
 GLOBALS = {"size_bars": size_bars, "spans": SPANS, "presets": PRESETS, "of_all_together": OF_ALL_TOGETHER}
