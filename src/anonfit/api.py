@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from dataclasses import replace as replace_part
 from html import escape
@@ -28,7 +28,14 @@ from anonfit.release.table import drafted_table
 from anonfit.release.trees import MODEL, load_tree_folder, make_tree_of, publish_tree
 from anonfit.report.trees import drawn_svg
 from anonfit.runtime.progress import Stage, silent, stoppable
-from anonfit.spec.keywords import check_keywords, keyword_defaults, refuse_keywords, spec_of_keywords, takes_settings
+from anonfit.spec.keywords import (
+    check_keywords,
+    keyword_defaults,
+    refuse_keywords,
+    speaking_keywords,
+    spec_of_keywords,
+    takes_settings,
+)
 from anonfit.spec.kinds import FRACTION
 from anonfit.spec.model import ColumnSettings, OutputSpec, Settings, Spec, TargetSpec
 from anonfit.spec.parse import read_spec, read_tree_spec, refuse_open
@@ -326,8 +333,10 @@ def anonymize(
             raise RequestError(
                 "k is missing: how many persons must share every released combination? 10 is a common start."
             )
-        spec = spec_of_keywords(str(data) if isinstance(data, str | Path) else data, words)
-    draft = make(spec, threads=threads, stopping=stoppable)
+        with speaking_keywords():
+            spec = spec_of_keywords(str(data) if isinstance(data, str | Path) else data, words)
+    with nullcontext() if isinstance(data, Spec) else speaking_keywords():
+        draft = make(spec, threads=threads, stopping=stoppable)
     return _released(draft, spec.data.source)
 
 

@@ -21,6 +21,7 @@ from checker_regions import Recoding, read_recoding
 KINDS = ("csv", "parquet", "arrow")
 MANIFEST = {
     "format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "data", "rows", "audit", "files",
+    "created",
 }  # fmt: skip
 RAW = ("sensitive", "target", "count", "sample-weight", "insensitive")
 ROLES = (*RAW, "identifier", "quasi-identifier", "entity")

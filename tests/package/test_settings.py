@@ -209,6 +209,7 @@ CHANGES: dict[str, tuple[Mapping[str, Any], Any, Any]] = {
     "output.intervals": ({}, "half-open", "closed"),
     "output.consent": ({"output.order": "original"}, False, True),
     "output.populations": (TREE, "exact", "majority"),
+    **{f"report.{name}": ({}, "one", "other") for name in ("title", "table_name", "contact")},
     "workload.query_log.path": (LOG, "log.sql", "other.sql"),
     "workload.query_log.dialect": (LOG, None, "tsql"),
     "workload.query_log.table": (LOG, None, "somewhere"),
@@ -233,6 +234,7 @@ def keys() -> set[str]:
         "method": spec.MethodSpec,
         "engine": spec.EngineSpec,
         "output": spec.OutputSpec,
+        "report": spec.ReportSpec,
         "workload.query_log": spec.QueryLogSpec,
     }
     assert {*of, "columns", "decisions", "folder"} - {"workload.query_log"} == set(parts)

@@ -200,9 +200,9 @@ def test_a_recoding_of_mondrian_is_refused() -> None:
 
 
 def test_only_top_down_refinement_starts_from_a_recoding() -> None:
-    with pytest.raises(SpecError, match=r"method.start is for algorithm = 'tdr' only"):
+    with pytest.raises(SpecError, match=r"start is for algorithm = 'tdr' only"):
         released(algorithm="mondrian", start=Recoding.from_json(coarse()))
-    with pytest.raises(SpecError, match=r"method.start must be the path"):
+    with pytest.raises(SpecError, match=r"start must be the path"):
         released(start=3)
     with pytest.raises(RequestError, match="no such recoding"):
         released(start="nowhere.json")

@@ -30,8 +30,8 @@ the drawings by the names of their files. Who audits lends it."""
 
 FORMAT = "anonfit tree release"
 REPORT = "audit.json"
-DRAWINGS = ("tree.txt", "tree.svg")
-_MANIFEST = ("format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "audit", "files")
+DRAWINGS = ("tree.txt", "tree.svg", "report.html")
+_MANIFEST = ("format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "audit", "files", "created")
 _SECTIONS = {"format", "version", "asked", "told", "rows", "tree", "attacker", "spans", "not_covered", "audit"}
 NOT_COUNTED = "Not checked: only the rows that the tree was taught with say it."
 
@@ -311,7 +311,10 @@ def _of_texts(folder: TreeFolder, report: Json, retell: RetellTree | None) -> li
             "The sentences of the audit follow from the tree.",
             "The audit that was written says something else.",
         ),
-        "drawings": ("The drawings are those of the tree.", "tree.txt or tree.svg are not drawings of the tree."),
+        "drawings": (
+            "The drawings are those of the tree.",
+            "tree.txt, tree.svg or report.html are not drawings of the tree.",
+        ),
     }
     if retell is None:
         return not_retold(sentences, "draws a tree and tells its audit anew")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import typer
 
 from anonfit.auditing.result import UNKNOWN_PERSONS, figure_words
@@ -84,8 +85,14 @@ def audit_data(
     other: Path | None,
     options: Mapping[str, Any],
     as_json: bool,
+    html: Path | None = None,
+    replace: bool = False,
 ) -> None:
-    """Audit a release folder, any file, or a table of a database."""
+    """Audit a release folder, any file, or a table of a database; `html` is a page to write of what was found."""
+    if html is not None:
+        from anonfit.report.page import check_page
+
+        check_page(html, replace=replace)
     table, raw = _table(data), None if source is None else _table(source)
     path = table if isinstance(table, Path) else None
     if path is not None and not path.exists() and not any(sign in data for sign in "*?["):
@@ -115,12 +122,50 @@ def audit_data(
                     "which columns may an attacker know? Name them with --quasi-identifiers a,b,c, or give a spec."
                 )
             result = audit(table, source=raw, other=other, **asked)
+    if html is not None:
+        from anonfit.report.page import save_page
+
+        save_page(
+            html, audit_page(result, Path(data.rsplit("#", 1)[-1] if path is None else data).name), replace=replace
+        )
     if tree is None:
         show_audit(result, as_json=as_json)
     else:
         _show_tree(tree, as_json=as_json)
+    if html is not None and not as_json:
+        results().print(f"read next: {html}", markup=False, soft_wrap=True)
     if result.passed is False:
         raise typer.Exit(1)
+
+
+def audit_page(audit: Audit, name: str) -> str:
+    """The page of an audit, for the owner of the data."""
+    from datetime import UTC, datetime
+
+    from anonfit.metrics.groups import group_bins
+    from anonfit.report.page import page
+
+    figures, unit = audit.to_dict(), _unit(audit)
+    headline, colour = {
+        True: ("What was asked or claimed holds.", "good"),
+        False: ("Something that was asked or claimed is missed, or could not be checked.", "bad"),
+        None: ("Nothing was asked: figures only.", "fair"),
+    }[audit.passed]
+    sizes = np.repeat(*(np.array(part, dtype=np.int64) for part in zip(*audit.sizes.of_size.items(), strict=True)))
+    needs_source = audit.source is None and (unit == "rows" or not audit.rows)
+    return page(
+        "audit.html",
+        title=f"What {name} protects",
+        headline=headline,
+        colour=colour,
+        facts=[("Table", name), ("Date", datetime.now(UTC).date().isoformat()), ("Rows", f"{audit.rows:,}")],
+        verdict=audit.verdict,
+        missed=[_missed(finding, needs_source=needs_source) for finding in audit.missed],
+        audit=figures,
+        sizes=figures["sizes"],
+        bins=group_bins(sizes),
+        unit=unit,
+    )
 
 
 def _audit_folder(

@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from anonfit.cli.options import Dry, Json, Replace, names_of, number_or_name, verb, whole_numbers
 from anonfit.cli.taxonomies import app as taxonomies
 from anonfit.runtime.progress import REQUESTS
 from anonfit.tables.formats import endings
@@ -22,33 +23,17 @@ from anonfit.tables.formats import endings
 app = typer.Typer(
     name="anonfit",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Anonymous releases of tables about people that stay useful for a stated purpose.",
     epilog="Start with anonfit demo. Exit status: 0 done, 1 the demand was not met, 2 the request was wrong.",
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 To = Annotated[str | None, typer.Option(help="A database's table that is also to hold the release: ADDRESS#TABLE.")]
-Replace = Annotated[bool, typer.Option("--replace", help="Replace a release that is already there.")]
 app.add_typer(taxonomies, name="taxonomy")
 
 
-def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()] if text else []
-
-
-def _whole_numbers(option: str, text: str | None) -> list[int]:
-    from anonfit.errors import RequestError
-
-    try:
-        return [int(word) for word in _names(text)]
-    except ValueError:
-        raise RequestError(f"--{option} needs whole numbers such as 5,10,50; found '{text}'.") from None
-
-
-@app.command(epilog="Example: anonfit demo --rows 50000 --out trial")
+@verb(app, epilog="Example: anonfit demo --rows 50000 --out trial")
 def demo(
     rows: Annotated[int, typer.Option(help="Patients to make up, at least 200.", min=200)] = 20_000,
     out: Annotated[Path, typer.Option(help="Folder for the made-up data, the spec and the release.")] = Path(
@@ -64,7 +49,7 @@ def demo(
     demonstrate(rows, out, seed=seed, k=k, as_json=as_json)
 
 
-@app.command(epilog="Example: anonfit init patients.csv --out spec.toml")
+@verb(app, epilog="Example: anonfit init patients.csv --out spec.toml")
 def init(
     data: Annotated[str, typer.Argument(help=f"The table: {endings(packed=True)}, or ADDRESS#TABLE of a database.")],
     out: Annotated[Path | None, typer.Option(help="The spec to write; spec.toml beside the data if not given.")] = None,
@@ -84,7 +69,7 @@ def init(
     propose_spec(data, out, k=k, accept=accept, replace=replace, as_json=as_json)
 
 
-@app.command(epilog="Example: anonfit run spec.toml --out release --set privacy.k=20")
+@verb(app, epilog="Example: anonfit run spec.toml --out release --set privacy.k=20")
 def run(
     spec: Annotated[Path, typer.Argument(help="The spec.")],
     out: Annotated[
@@ -105,6 +90,7 @@ def run(
         Path | None, typer.Option(help="The recoding.json that refining begins with, perhaps edited (algorithm tdr).")
     ] = None,
     to: To = None,
+    dry: Dry = False,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
@@ -117,11 +103,18 @@ def run(
     if start is not None:
         chosen.append(f"method.start={toml_value(str(start.absolute()))}")
     run_spec(
-        spec, out, settings=chosen, curve=_whole_numbers("curve", curve), replace=replace, as_json=as_json, steps=steps
+        spec,
+        out,
+        settings=chosen,
+        curve=whole_numbers("curve", curve),
+        replace=replace,
+        as_json=as_json,
+        steps=steps,
+        dry=dry,
     )
 
 
-@app.command(epilog="Example: anonfit apply release new_patients.csv --out release-2")
+@verb(app, epilog="Example: anonfit apply release new_patients.csv --out release-2")
 def apply(
     release: Annotated[Path, typer.Argument(help="A release folder.")],
     data: Annotated[str, typer.Argument(help="New data with the original table's columns: a file or ADDRESS#TABLE.")],
@@ -139,6 +132,7 @@ def apply(
         typer.Option(help="The share of rows that may be withheld, such as 0.05; the release's own if not given."),
     ] = None,
     to: To = None,
+    dry: Dry = False,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
@@ -159,12 +153,14 @@ def apply(
         suppression_limit=suppression_limit,
         query=query,
         to=to,
+        dry=dry,
     )
 
 
-@app.command(
+@verb(
+    app,
     epilog="Examples: anonfit audit release --source patients.csv, "
-    "anonfit audit other_tool.csv --quasi-identifiers age,sex,zip --sensitive diagnosis --k 5"
+    "anonfit audit other_tool.csv --quasi-identifiers age,sex,zip --sensitive diagnosis --k 5",
 )
 def audit(
     data: Annotated[str, typer.Argument(help="A release folder, the folder of a tree, a file, or ADDRESS#TABLE.")],
@@ -185,6 +181,8 @@ def audit(
     max_risk: Annotated[
         str | None, typer.Option(help="Highest acceptable risk: a number such as 0.05, or tools, ema-0070 or strict.")
     ] = None,
+    html: Annotated[Path | None, typer.Option(help="A page to write, such as audit.html; for the owner only.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite a page that is already there.")] = False,
     as_json: Json = False,
 ) -> None:
     """Measure what a file really protects.
@@ -200,22 +198,24 @@ def audit(
         "count": count,
         "population": population,
         "sampling_fraction": sampling_fraction,
-        "max_risk": max_risk,
+        "max_risk": number_or_name(max_risk),
     }
     audit_data(
         data,
         spec,
-        quasi_identifiers=_names(quasi_identifiers),
-        sensitive=_names(sensitive),
+        quasi_identifiers=names_of(quasi_identifiers),
+        sensitive=names_of(sensitive),
         k=k,
         source=source,
         other=other,
         options={name: value for name, value in options.items() if value is not None},
         as_json=as_json,
+        html=html,
+        replace=replace,
     )
 
 
-@app.command(epilog="Example: anonfit evaluate spec.toml --k 5,25,100 --learners tree,logistic-regression --out trial")
+@verb(app, epilog="Example: anonfit evaluate spec.toml --k 5,25,100 --learners tree,logistic-regression --out trial")
 def evaluate(
     spec: Annotated[Path, typer.Argument(help="The spec; its targets are what is predicted.")],
     k: Annotated[str | None, typer.Option(help="The demands: 5,10,50. The spec's if not given.")] = None,
@@ -263,9 +263,9 @@ def evaluate(
     from anonfit.cli.evaluating import evaluate_spec
 
     options = {
-        "methods": _names(methods),
-        "ks": _whole_numbers("k", k),
-        "learners": _names(learners),
+        "methods": names_of(methods),
+        "ks": whole_numbers("k", k),
+        "learners": names_of(learners),
         "folds": folds,
         "protocol": protocol,
         "encoding": encoding,
@@ -275,16 +275,17 @@ def evaluate(
     evaluate_spec(
         spec,
         settings=settings or [],
-        model={"target": target, "using": _names(using), "where": where},
+        model={"target": target, "using": names_of(using), "where": where},
         out=out,
         options={name: value for name, value in options.items() if value not in (None, [])},
         as_json=as_json,
     )
 
 
-@app.command(
+@verb(
+    app,
     epilog="Examples: anonfit tree spec.toml --out tree --set output.populations=majority, "
-    "anonfit tree --from tree --predict new_patients.csv --out predicted.csv"
+    "anonfit tree --from tree --predict new_patients.csv --out predicted.csv",
 )
 def tree(
     spec: Annotated[
@@ -302,6 +303,7 @@ def tree(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A setting above the spec's, such as privacy.k=20.")
     ] = None,
+    dry: Dry = False,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
@@ -314,10 +316,10 @@ def tree(
     if saved is not None or predict is not None:
         use_tree(spec, saved, predict, out, settings=settings or [], replace=replace, as_json=as_json)
     else:
-        tree_of_spec(spec, out, settings=settings or [], replace=replace, as_json=as_json)
+        tree_of_spec(spec, out, settings=settings or [], replace=replace, as_json=as_json, dry=dry)
 
 
-@app.command(epilog="Example: anonfit workload queries.sql --spec spec.toml --dialect postgres --out learned.toml")
+@verb(app, epilog="Example: anonfit workload queries.sql --spec spec.toml --dialect postgres --out learned.toml")
 def workload(
     logs: Annotated[list[Path], typer.Argument(help="Query logs: files of SQL statements, which are never executed.")],
     spec: Annotated[Path, typer.Option(help="The spec of the table that the queries are about.")],
@@ -347,7 +349,7 @@ def workload(
     learn_workload(logs, spec, out, options=options, replace=replace, as_json=as_json)
 
 
-@app.command(epilog="Example: anonfit reproduce R16 R18 --quick")
+@verb(app, epilog="Example: anonfit reproduce R16 R18 --quick")
 def reproduce(
     names: Annotated[
         list[str] | None, typer.Argument(help="Experiments, such as R16, or all; without a name they are listed.")
@@ -387,7 +389,7 @@ def reproduce(
     )
 
 
-@app.command(epilog="Example: anonfit compare release-k10 release-k50 --out compare.html")
+@verb(app, epilog="Example: anonfit compare release-k10 release-k50 --out compare.html")
 def compare(
     releases: Annotated[list[Path], typer.Argument(help="Two release folders or more.")],
     source: Annotated[
@@ -443,7 +445,7 @@ def main() -> None:
     logging.getLogger().addHandler(logging.NullHandler())  # what libraries log of an interrupt is nothing for people
     as_json = "--json" in sys.argv
     try:
-        status = app(standalone_mode=False) or 0
+        status = app(standalone_mode=False, prog_name="anonfit") or 0
     except SystemExit:
         raise
     except KeyboardInterrupt:

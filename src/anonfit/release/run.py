@@ -94,19 +94,15 @@ def make(
     stopping: Stopping = unstoppable,
 ) -> Draft:
     """Anonymize the spec's table, or another source in its place; `stopping` says whether refining is to stop."""
-    from anonfit.release.warmup import prepare
+    from anonfit.release.warmup import is_ready, prepare
 
     refuse_output(spec)
     source = source if source is not None else source_of(spec)
     name, reason = engine_for(spec, source)
     refuse_unsupported(spec, name)
     here = name == "memory"
-    prepare(
-        stage,
-        models=spec.privacy.has_models,
-        refining=spec.method.capabilities.refines,
-        ahead=not here or isinstance(source, str | Path),
-    )
+    kernels = {"models": spec.privacy.has_models, "refining": spec.method.capabilities.refines}
+    ready = is_ready(**kernels, ahead=not here or isinstance(source, str | Path))
     schema, options = reading_of(spec, source)
     check_bounds(spec, schema)
     stack = ExitStack()
@@ -116,6 +112,8 @@ def make(
         with opened(name, spec, schema, source, options, folder, threads=threads) as engine:
             check_raw(engine, spec, schema)
             notices = _notices(engine, schema, source, options)
+            if not ready:  # whatever can be refused before that is refused
+                prepare(stage, **kernels, ahead=False)
             spec, asked = _with_log(spec, schema, engine, stage)
             spec, result, exploration = _anonymized(engine, spec, schema, threads, stage, stopping)
             result = replace(result, recoding=_worded(result.recoding, spec))

@@ -27,9 +27,7 @@ def prepare(stage: Stage, *, models: bool = False, refining: bool = False, ahead
     """
     from anonfit.engines.memory import warming
 
-    if warming.is_compiled(models=models, refining=refining):
-        if ahead:
-            Thread(target=_try_to_warm_up, args=(models, refining), name="anonfit-warm-up").start()
+    if is_ready(models=models, refining=refining, ahead=ahead):
         return
     stage(f"Compiling (once on this machine, {'some' if refining else 'about 20'} seconds)")
     if refining:
@@ -41,6 +39,16 @@ def prepare(stage: Stage, *, models: bool = False, refining: bool = False, ahead
     # What is left puts both halves together, on one core; the audit has nothing to do with it.
     with _second_process(AUDIT_ONLY):
         warming.warm_up(models=models)
+
+
+def is_ready(*, models: bool, refining: bool, ahead: bool) -> bool:
+    """Whether the kernels are compiled; if so, they are loaded in the background (`ahead`)."""
+    from anonfit.engines.memory import warming
+
+    is_compiled = warming.is_compiled(models=models, refining=refining)
+    if is_compiled and ahead:
+        Thread(target=_try_to_warm_up, args=(models, refining), name="anonfit-warm-up").start()
+    return is_compiled
 
 
 def _compile_the_rest(words: list[str]) -> None:

@@ -233,8 +233,12 @@ def give_names(folder: Path, places: Mapping[str, Path], *, replace: bool) -> No
         ]
         for place in places.values() if not replace else ():
             _refuse_taken(place)
-        write_new(folder / JOURNAL, json.dumps(journal))
-        sync(folder)
+        try:
+            write_new(folder / JOURNAL, json.dumps(journal))
+            sync(folder)
+        except BaseException:  # no name was given yet, so there is nothing to put back
+            (folder / JOURNAL).unlink(missing_ok=True)
+            raise
         try:
             for name, place in places.items():
                 _name(folder / name, place, replace=replace)

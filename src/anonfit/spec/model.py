@@ -230,6 +230,15 @@ class OutputSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportSpec:
+    """What the report is headed by: words of the owner of the data, which everybody may read."""
+
+    title: str | None = None
+    table_name: str | None = None
+    contact: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Spec:
     """One request for a release."""
 
@@ -240,6 +249,7 @@ class Spec:
     engine: EngineSpec = field(default_factory=EngineSpec)
     output: OutputSpec = field(default_factory=OutputSpec)
     workload: WorkloadSpec = field(default_factory=WorkloadSpec)
+    report: ReportSpec = field(default_factory=ReportSpec)
     decisions: str | None = None
     """`accepted`: what `init` proposed was taken as it is, without a look at what it left open."""
     folder: Path | None = None
@@ -369,3 +379,6 @@ class Settings(RecodingSettings, total=False):
     intervals: Intervals
     order: Order
     consent: bool
+    title: str | None
+    table_name: str | None
+    contact: str | None

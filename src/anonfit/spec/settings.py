@@ -15,6 +15,7 @@ from anonfit.engines.catalogue import ENGINES, EngineName
 from anonfit.recoding.values import Values
 from anonfit.spec import model
 from anonfit.spec.columns import COLUMN, DIVERSITY, QUASI_IDENTIFIER, QUASI_IDENTIFIERS
+from anonfit.spec.heading import REPORT
 from anonfit.spec.kinds import (
     ABOVE_ZERO,
     AT_LEAST_ZERO,
@@ -460,7 +461,7 @@ OUTPUT = Section(
     ),
 )
 
-SECTIONS = {section.name: section for section in (DATA, PRIVACY, WORKLOAD, METHOD, ENGINE, OUTPUT)}
+SECTIONS = {section.name: section for section in (DATA, PRIVACY, WORKLOAD, METHOD, ENGINE, OUTPUT, REPORT)}
 """The sections of a spec that are one table, by name; `[columns]` has one of COLUMN for each column."""
 ALL = {**SECTIONS, **{part.name: part for part in (COLUMN, TARGET, SELECTION, QUERY_LOG, QUASI_IDENTIFIER)}}
 """These, and the tables inside of them."""

@@ -50,7 +50,7 @@ def spec_tables(spec: Spec) -> dict[str, Any]:
     if "to" in parts["output"]:
         parts["output"]["to"] = shown_address(parts["output"]["to"])
     parts["columns"] = {name: COLUMN.tables(column) for name, column in spec.columns.items()}
-    order = ("data", "columns", "privacy", "workload", "method", "engine", "output")
+    order = ("data", "columns", "privacy", "workload", "method", "engine", "output", "report")
     return tables | {name: parts[name] for name in order if parts[name]}
 
 
@@ -84,6 +84,7 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
         "data": public["data"],
         "columns": columns,
         **{name: public[name] for name in ("privacy", "workload", "method", "output")},
+        **({"report": public["report"]} if public["report"] else {}),
     }
 
 
