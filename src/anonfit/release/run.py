@@ -93,14 +93,14 @@ def make(
     name, reason = engine_for(spec, source)
     refuse_unsupported(spec, name)
     here = name == "memory"
+    schema, options = reading_of(spec, source)
+    check_bounds(spec, schema)
     prepare(
         stage,
         models=spec.privacy.has_models,
         refining=spec.method.capabilities.refines,
         ahead=not here or isinstance(source, str | Path),
     )
-    schema, options = reading_of(spec, source)
-    check_bounds(spec, schema)
     stack = ExitStack()
     with stack:
         folder = Path() if here else stack.enter_context(spill_folder(spill_place(spec)))
