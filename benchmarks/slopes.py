@@ -64,11 +64,9 @@ def _names(values: int, rows: int) -> tuple[list[str], pl.Series]:
 
 def with_names(values: int, rows: int = ROWS) -> Request:
     """A nominal quasi-identifier without a taxonomy."""
-    frame, asked = table(rows)
-    return frame.with_columns(name=_names(values, rows)[1]), {
-        **asked,
-        "quasi_identifiers": [*asked["quasi_identifiers"][:3], "name"],
-    }
+    frame, asked = table(rows, columns=3)
+    names = [*asked["quasi_identifiers"], "name"]
+    return frame.with_columns(name=_names(values, rows)[1]), asked | {"quasi_identifiers": names}
 
 
 def with_leaves(leaves: int) -> Request:

@@ -92,10 +92,10 @@ class _Reached:
     rectangles: NDArray[np.intp]  # (rectangle,)
     pieces: NDArray[np.bool_]  # (rectangle, piece)
 
-    @property
-    def is_constant(self) -> bool:
-        """Whether every rectangle reaches all pieces, or none."""
-        return bool((self.pieces.all(axis=1) | ~self.pieces.any(axis=1)).all())
+    def ends(self) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]:
+        """Whether each rectangle reaches some piece, and the first and the last one that it does."""
+        lowest, highest = self.pieces.argmax(axis=1), self.pieces.shape[1] - 1 - self.pieces[:, ::-1].argmax(axis=1)
+        return self.pieces[np.arange(len(lowest)), lowest], lowest, highest
 
     def first_joined(self) -> _Reached:
         """The same with the first two pieces as one."""
@@ -120,13 +120,16 @@ class _Reached:
                 found[signature] = (weights[:, None] * some).sum(axis=0)
         return found
 
-    def weights_beside(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The same of what is up to each piece but the last, and of what is above it. (signature, piece - 1)"""
+    def weights_beside(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """The same of what is up to each piece but the last, and of what is above it. (signature, piece - 1); None if
+        a selection that reaches anything reaches both sides of every cut.
+        """
         count = self.pieces.shape[1]
+        some, lowest, highest = self.ends()
+        if not (some & ((lowest > 0) | (highest < count - 1))).any():
+            return None
         low, high = np.zeros((2, len(self.selector.applies), count - 1))
         firsts, weights = self._selections()
-        some = self.pieces.any(axis=1)
-        lowest, highest = self.pieces.argmax(axis=1), count - 1 - self.pieces[:, ::-1].argmax(axis=1)
         for signature, applies in enumerate(self.selector.applies[:, self.rectangles]):
             used = applies & some
             first, last = np.where(used, lowest, count), np.where(used, highest, -1)
@@ -156,6 +159,7 @@ class Selector:
         self.selection = asked.selection[order]
         self.weights = asked.weights
         self.boundaries = asked.boundaries
+        self.every = np.arange(len(order))
         self.first_selections: dict[int, NDArray[np.int64]] = {}
 
     def spreads(self, node: View) -> dict[int, float]:
@@ -180,9 +184,7 @@ class Selector:
             tally_of: What the node's rows have of a column.
             scratch: Where the split is written.
         """
-        overlaps: NDArray[np.bool_] = np.stack(
-            [self._reach(node, column).any(axis=1) for column in range(len(self.coded))]
-        )
+        overlaps: NDArray[np.bool_] = np.stack([self._overlaps(node, column) for column in range(len(self.coded))])
         missed = len(overlaps) - np.add.reduce(overlaps, axis=0, dtype=np.int64)  # (rectangle,) in so many columns
         best: _BestSplit | None = None
         now = mass = 0.0
@@ -216,11 +218,15 @@ class Selector:
         inside: NDArray[np.bool_] = (codes >= node.span[FROM, column]) & (codes <= node.span[TO, column])
         return inside
 
-    def _reach(self, node: View, column: int) -> NDArray[np.bool_]:
-        """The codes of the tile that each rectangle reaches. (rectangle, code)"""
+    def _overlaps(self, node: View, column: int) -> NDArray[np.bool_]:
+        """Whether each rectangle reaches a code of the tile. (rectangle,)"""
         first = int(self.columns.facts[PLACE, column])
-        size = self.coded[column].size
-        return self.rectangles[:, first : first + size] & self._tile(node, column)
+        if self.columns.facts[TILE, column] >= 0:
+            reached = self.rectangles[:, first : first + self.coded[column].size] & self._tile(node, column)
+        else:
+            reached = self.rectangles[:, first + node.span[FROM, column] : first + node.span[TO, column] + 1]
+        overlaps: NDArray[np.bool_] = reached[self.every, reached.argmax(axis=1)]
+        return overlaps
 
     def _best_of_column(
         self, node: View, column: int, spread: float, *, others: NDArray[np.bool_], tally: Tally, mass: float
@@ -228,21 +234,21 @@ class Selector:
         elements = self._elements(node, column)
         reached = self._reached(column, elements, np.flatnonzero(others))
         mode, count = self.coded[column].mode, len(elements.starts)
-        if reached.is_constant:  # no split of this column changes what any selection reaches
-            return None
+        beside = None
+        if mode != SplitMode.MULTIWAY:
+            beside = reached.weights_beside() if count > 1 else None
+            if beside is None:
+                return None
         place_of_code = np.full(self.coded[column].size, -1, np.int64)
         place_of_code[elements.codes] = elements.places
         placed = Placed.of(tally, place_of_code)
         signatures = len(self.applies)
         masses = np.bincount(tally.signatures * count + placed.places, tally.masses, signatures * count)
         masses = masses.reshape(signatures, count)
-        if mode == SplitMode.MULTIWAY:
+        if beside is None:
             return self._multiway(column, spread, elements.parts(), placed, reached, masses, mass=mass, node=node)
-        if count < 2:
-            return None
-        below = np.cumsum(masses, axis=1)[:, :-1]
+        below, (low, high) = np.cumsum(masses, axis=1)[:, :-1], beside
         above = masses.sum(axis=1)[:, None] - below
-        low, high = reached.weights_beside()
         left = (below * low + above * high).sum(axis=0) / mass
         left[~cuts_legal(placed, count, self.k, self.constraints)] = np.inf
         cut, least = -1, float("inf")
