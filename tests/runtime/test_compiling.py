@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -185,15 +187,38 @@ def test_a_package_for_another_numba_brings_nothing_and_says_so(
         machine_code.brought.cache_clear()
 
 
-def test_building_a_package_leaves_out_no_kernel() -> None:
+def test_a_build_uses_the_kernels_of_every_algorithm() -> None:
+    from anonfit.engines.memory import growing, refining_kernels, tree_kernels, tree_splits
     from anonfit.release.warmup import compile_all
 
     compile_all()
-    missed = [
-        f"{module.__name__}.{name}"
+    for kernel in (
+        growing.grow_subtree,
+        refining_kernels.count_entities,
+        refining_kernels.count_values,
+        tree_kernels.part_rows,
+        tree_kernels.part_spans,
+        tree_splits.weigh,
+    ):
+        assert kernel.signatures
+
+
+@pytest.mark.slow
+def test_a_build_leaves_out_no_kernel(tmp_path: Path) -> None:
+    script = machine_code.PACKAGE.parent.parent / "scripts" / "machine_code.py"
+    processor = machine_code.processors()[-1]
+    environment = os.environ | {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
+    subprocess.run([sys.executable, str(script), processor, str(tmp_path)], env=environment, check=True)
+    import anonfit.engines.memory.trees  # loads the kernels
+
+    built = {path.name.rsplit("-", 1)[0] for path in tmp_path.rglob("*.nbi")}
+    kernels = {
+        f"{item.py_func.__module__}.{item.py_func.__qualname__}"
         for module in list(sys.modules.values())
         if module.__name__.startswith(("anonfit.engines.memory.", "anonfit.auditing."))
-        for name, item in vars(module).items()
-        if hasattr(item, "targetoptions") and not item.targetoptions.get("no_cpython_wrapper") and not item.signatures
-    ]
-    assert missed == []
+        for item in vars(module).values()
+        if hasattr(item, "targetoptions") and not item.targetoptions.get("no_cpython_wrapper")
+    }
+    assert anonfit.engines.memory.trees
+    assert len(kernels) > 10
+    assert kernels <= built
