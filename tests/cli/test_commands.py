@@ -283,8 +283,8 @@ def test_errors_nobody_foresaw_do_not_tell_values(folder: Path) -> None:
 
 COMPILED = """
 import anonfit.auditing.kernels
-from anonfit.runtime.compiling import cache_folder
-folder = cache_folder("auditing")
+from anonfit.runtime.machine_code import own
+folder = own("auditing").path
 print(folder, len(list(folder.rglob("*.nbc"))))
 """
 

@@ -199,7 +199,7 @@ def losses(
     for index, column in enumerate(recoding.columns):
         parts = recoding.boxes.parts(used[is_released], index)
         ncp, lm = (
-            (released @ loss[parts.of_node] + lost) / total if total else 0.0
+            ((released * loss[parts.of_node]).sum() + lost) / total if total else 0.0
             for loss in _losses(column, parts, extents.get(column.name), (unnamed or {}).get(column.name, 1))
         )
         lines.append(ColumnLoss(column.name, float(ncp), float(lm)))

@@ -155,11 +155,9 @@ def _array(part: JsonPart, length: int, least: int, most: int) -> NDArray[np.int
 
 def _sets(part: JsonPart) -> tuple[NDArray[np.int32], ...]:
     """The cells of each set; all are read as one list, since there may be many."""
-    entries = part.items()
-    if any(type(entry.value) is not list for entry in entries):
-        raise part.refused("holds other things than lists")
-    lengths = [len(entry.value) for entry in entries]
-    every = JsonPart(list(chain.from_iterable(entry.value for entry in entries)), part.place)
+    entries = part.lists()
+    lengths = [len(entry) for entry in entries]
+    every = JsonPart(list(chain.from_iterable(entries)), part.place)
     cells = _array(every, sum(lengths), 0, MOST)
     ends = np.cumsum(lengths, dtype=np.int64).tolist()
     return tuple(cells[end - length : end] for end, length in zip(ends, lengths, strict=True))
@@ -167,7 +165,7 @@ def _sets(part: JsonPart) -> tuple[NDArray[np.int32], ...]:
 
 def _tree(part: JsonPart, columns: tuple[RecodedColumn, ...]) -> Tree:
     entry = part.table(("column", "children", "start", "set", "sets"))
-    length = len(entry["column"].items())
+    length = entry["column"].length()
     column = _array(entry["column"], length, LEAF, len(columns) - 1)
     children = _array(entry["children"], length, 0, length)
     sets = _sets(entry["sets"])

@@ -101,10 +101,10 @@ def make(
     name, reason = engine_for(spec, source)
     refuse_unsupported(spec, name)
     here = name == "memory"
-    kernels = {"models": spec.privacy.has_models, "refining": spec.method.capabilities.refines}
-    ready = is_ready(**kernels, ahead=not here or isinstance(source, str | Path))
     schema, options = reading_of(spec, source)
     check_bounds(spec, schema)
+    kernels = {"models": spec.privacy.has_models, "refining": spec.method.capabilities.refines}
+    ready = is_ready(**kernels, ahead=not here or isinstance(source, str | Path))
     stack = ExitStack()
     with stack:
         folder = Path() if here else stack.enter_context(spill_folder(spill_place(spec)))
