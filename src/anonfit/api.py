@@ -43,16 +43,7 @@ from anonfit.tables.databases import named_source
 from anonfit.tables.formats import FORMATS, FormatName
 from anonfit.tables.frames import like
 
-__all__ = [
-    "Release",
-    "TreeRelease",
-    "anonymize",
-    "load",
-    "load_table",
-    "load_tree",
-    "run",
-    "run_tree",
-]
+__all__ = ["Release", "TreeRelease", "anonymize", "load", "load_table", "load_tree", "run", "run_tree"]
 
 
 @dataclass(frozen=True, slots=True)

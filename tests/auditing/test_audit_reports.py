@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import anonfit as af
 from anonfit.auditing.release_folder import audit_release
-from anonfit.cli.main import app
+from anonfit.cli.commands import app
 from anonfit.errors import ReleaseError
 from anonfit.report.page import report_page
 from waivers import waived

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 import anonfit as af
-from anonfit.cli.main import app
+from anonfit.cli.commands import app
 
 SPEC = """version = 1
 [data]

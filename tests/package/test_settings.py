@@ -20,7 +20,7 @@ import pytest
 from typer.testing import CliRunner
 
 import anonfit as af
-from anonfit.cli.main import app
+from anonfit.cli.commands import app
 from anonfit.errors import AnonfitError, RequestError, SpecError
 from anonfit.spec import model as spec
 from anonfit.spec.keywords import COLUMNS, ROLES, keyword_defaults

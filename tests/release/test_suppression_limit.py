@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import anonfit as af
-from anonfit.cli.main import app
+from anonfit.cli.commands import app
 from anonfit.errors import AnonfitError, Infeasible, RequestError
 from anonfit.release.result import RowCounts, within_limit
 from anonfit.spec.parse import spec_of

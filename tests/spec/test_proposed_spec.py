@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import anonfit as af
-from anonfit.cli.main import app
+from anonfit.cli.commands import app
 from anonfit.demo.population import hospital
 from anonfit.errors import RequestError, SpecError
 from anonfit.spec.model import ProposedSpec, Spec

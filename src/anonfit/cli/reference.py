@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from anonfit.cli.main import app
+from anonfit.cli.commands import app
 from anonfit.cli.options import COMMON
 from anonfit.spec.columns import COLUMN
 from anonfit.spec.kinds import Section, Setting

@@ -20,8 +20,8 @@ from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import read_recoding
 from anonfit.recoding.values import Values
 from anonfit.spec.model import ColumnSpec, Spec, TargetSpec
+from anonfit.spec.outputs import OUTPUT
 from anonfit.spec.parse import refuse_open, unasked
-from anonfit.spec.settings import OUTPUT
 from anonfit.tables.addresses import KINDS, is_database
 from anonfit.tables.databases import database_source
 from anonfit.tables.formats import SOURCES

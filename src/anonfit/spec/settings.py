@@ -11,8 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from anonfit.criteria.objectives import ALGORITHMS, OBJECTIVES
-from anonfit.engines.catalogue import ENGINES, EngineName
-from anonfit.recoding.values import Values
 from anonfit.spec import model
 from anonfit.spec.columns import COLUMN, DIVERSITY, QUASI_IDENTIFIER, QUASI_IDENTIFIERS
 from anonfit.spec.heading import REPORT
@@ -23,7 +21,6 @@ from anonfit.spec.kinds import (
     NAMES,
     RECODING,
     SHARE,
-    SIZE,
     SWITCH,
     TEXTS,
     Given,
@@ -33,14 +30,14 @@ from anonfit.spec.kinds import (
     Setting,
     ValueKind,
     choice,
-    in_words,
     number,
     text,
     whole,
 )
 from anonfit.spec.layouts import LAYOUT_SETTINGS
+from anonfit.spec.outputs import ENGINE, OUTPUT
 from anonfit.spec.workload import QUERY_LOG, SELECTION, TARGET, WORKLOAD
-from anonfit.tables.formats import FORMATS, FormatName, reference
+from anonfit.tables.formats import reference
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Role
 
@@ -102,7 +99,6 @@ def _read_pruning(given: Given) -> float | None:
 
 
 CONFIDENCE = Numbers("a number of at least 0 and at most 0.5 (0: no pruning)", lambda value: 0 <= value <= 0.5)
-ROWS = whole(1, word="a whole number of rows", fault="{place} = {value} is no number of rows; write 1 or more.")
 
 
 # --- the sections -----------------------------------------------------------------------------------------------
@@ -345,119 +341,6 @@ METHOD = Section(
             public=CHANGED,
         ),
         Setting("max_spans", whole(1, is_raised=True), "more spans are an error", algorithms=TREE),
-    ),
-)
-
-ENGINE = Section(
-    "engine",
-    model.EngineSpec,
-    (
-        Setting(
-            "name",
-            choice(EngineName, also=ENGINES),
-            f"{in_words(('auto', *ENGINES))} ([engines.md](engines.md))",
-            keyword="engine",
-            recodes=False,
-        ),
-        Setting(
-            "memory",
-            SIZE,
-            'how much memory `duckdb` may use, such as `"2GB"` or `"512MiB"`',
-            "half of what is free",
-            recodes=False,
-        ),
-        Setting(
-            "spill",
-            text("the path of a folder"),
-            "the folder for rows that do not fit; it begins at the spec's folder",
-            "the system's temporary folder",
-            recodes=False,
-        ),
-        Setting(
-            "hand_over",
-            ROWS,
-            "nodes of at most so many rows are finished in memory; the release does not depend on it",
-            "1048576",
-            algorithms=MONDRIAN,
-            keyword=None,
-        ),
-        Setting(
-            "sample",
-            ROWS,
-            "outside memory, upper levels are grown on a sample of about so many rows ([engines.md](engines.md))",
-            "none: on all rows",
-            algorithms=MONDRIAN,
-            recodes=False,
-        ),
-    ),
-)
-
-OUTPUT = Section(
-    "output",
-    model.OutputSpec,
-    (
-        Setting(
-            "format",
-            choice(FormatName),
-            f"{in_words(FORMATS)}; text files cannot hold durations and bytes",
-            public=ALWAYS,
-            keyword=None,
-        ),
-        Setting(
-            "values",
-            choice(Values, Values),
-            "`labels`, `bounds` or `representative` ([labels.md](labels.md))",
-            public=ALWAYS,
-            recodes=False,
-        ),
-        Setting(
-            "regions",
-            choice(model.Regions),
-            "`domain`, or `observed`: labels of what records really have (needs `consent`)",
-            public=ALWAYS,
-            recodes=False,
-        ),
-        Setting(
-            "intervals",
-            choice(model.Intervals),
-            "how labels write intervals of whole numbers: `half-open`, `[38, 43)`, or `closed`, `38–42` "
-            "([labels.md](labels.md))",
-            public=CHANGED,
-            recodes=False,
-        ),
-        Setting(
-            "order", choice(model.Order), "`sorted`, or `original` (needs `consent`)", public=ALWAYS, recodes=False
-        ),
-        Setting(
-            "consent",
-            SWITCH,
-            '`true` accepts what `regions = "observed"`, `order = "original"` and `cut_points = "value"` give away; '
-            "without one of them it is refused",
-            public=ALWAYS,
-            recodes=False,
-        ),
-        Setting(
-            "to",
-            text("the address of a database"),
-            "a database that the released table is also written to, such as `postgresql://user@host/name#table`",
-            "none",
-            public=HIDDEN,
-            keyword=None,
-        ),
-        Setting(
-            "table",
-            text("the name of a table"),
-            "the table to write there, if the address does not end with it",
-            public=HIDDEN,
-            keyword=None,
-        ),
-        Setting(
-            "populations",
-            choice(model.Populations),
-            "what is told of the leaves, `exact`, `relative` or `majority` ([trees.md](trees.md))",
-            algorithms=TREE,
-            keyword=None,
-        ),
     ),
 )
 
