@@ -15,7 +15,7 @@ import json, resource, sys, time
 from anonfit.api import run
 from anonfit.spec.parse import spec_of
 start = time.perf_counter()
-run(spec_of(json.loads(sys.argv[1])), sys.argv[2])
+run(spec_of(json.loads(sys.argv[1])), sys.argv[2], replace=True)
 print(json.dumps([time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20]))
 """
 
