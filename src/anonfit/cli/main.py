@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from anonfit.tables.formats import endings
+from anonfit.web.command import web
 
 app = typer.Typer(
     name="anonfit",
@@ -392,6 +393,9 @@ def compare(
     from anonfit.cli.evaluating import compare_releases
 
     compare_releases(releases, source=source, out=out, replace=replace, as_json=as_json)
+
+
+app.command(epilog="Example: anonfit web patients --port 8420")(web)
 
 
 def _version(asked: bool) -> None:
