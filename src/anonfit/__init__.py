@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from anonfit.spec.model import Column, Spec
     from anonfit.spec.parse import parse_spec, read_spec
     from anonfit.spec.write import propose, write_spec
+    from anonfit.tables import taxonomy_builders as taxonomies
     from anonfit.tables.taxonomy import Taxonomy
     from anonfit.tables.taxonomy_files import read_taxonomy, write_taxonomy
 
@@ -83,6 +84,7 @@ __all__ = [
     "read_taxonomy",
     "run",
     "run_tree",
+    "taxonomies",
     "write_spec",
     "write_taxonomy",
 ]
@@ -130,6 +132,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("anonfit")
+    if name == "taxonomies":
+        return import_module("anonfit.tables.taxonomy_builders")
     if name not in _HOMES:
         raise AttributeError(f"module 'anonfit' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

@@ -106,7 +106,7 @@ class Release:
 
         Args:
             path: The folder to make.
-            format: `parquet`, `csv` or `arrow`; as in the spec if not given.
+            format: One of those that a spec may name, such as `csv`; as in the spec if not given.
             replace: Whether a release that is already there may be replaced.
 
         Returns:

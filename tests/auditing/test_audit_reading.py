@@ -11,9 +11,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import anonfit as af
+from anonfit.auditing import formats
 from anonfit.auditing.api import audit
 from anonfit.auditing.reading import AuditedTable, open_table
 from anonfit.errors import DataError
+from anonfit.tables import formats as tables
 
 FRAME = pl.DataFrame(
     {"zip": ["01", "1", "01", "1", "007"], "name": ["a, b", 'c"d', "e;f", None, "g\nh"], "n": [1, 2, 3, 4, 5]}
@@ -134,3 +137,37 @@ def test_large_tables_are_read_some_columns_at_a_time(tmp_path: Path, monkeypatc
             key: value for key, value in wanted.items() if key not in kept
         }
     assert max(frames) == 2
+
+
+def test_the_audit_reads_the_files_that_the_package_reads_as_what_they_are() -> None:
+    """Written twice on purpose: the audit shares no code with the package, but must know the same formats."""
+    assert set(formats.FORMATS) == set(tables.FORMATS)
+    for name, read in tables.FORMATS.items():
+        audited = formats.FORMATS[name]
+        assert set(audited.suffixes) == set(read.suffixes)
+        assert formats.PACKED == tables.PACKED
+        assert (audited.scan is None) == read.is_text
+        for ending in read.endings:
+            path = Path(f"Some.people.csv.parquet.x{ending}")
+            assert formats.format_of(path) is audited
+            assert tables.format_of(path) is read
+            assert formats.is_text_file(path) == read.is_text
+
+
+def test_packed_files_of_typed_formats_are_known_to_neither() -> None:
+    assert formats.format_of(Path("people.parquet.gz")) is None
+    with pytest.raises(DataError, match="unknown kind of file"):
+        tables.format_of(Path("people.parquet.gz"))
+
+
+@pytest.mark.parametrize("kind", ["data", "tsv.gz", "pq"])
+def test_rows_of_every_ending_can_be_released_and_audited(tmp_path: Path, kind: str) -> None:
+    frame = pl.DataFrame({"age": [20, 21, 22, 50, 51, 52], "ill": ["y", "n", "y", "y", "n", "n"]})
+    path = tmp_path / f"people.{kind}"
+    if kind == "pq":
+        frame.write_parquet(path)
+    else:
+        text = frame.write_csv(separator="\t" if "tsv" in kind else ",").encode()
+        path.write_bytes(gzip.compress(text) if kind.endswith(".gz") else text)
+    folder = af.anonymize(path, quasi_identifiers=["age"], insensitive=["ill"], k=3).save(tmp_path / "release")
+    assert af.audit_release(folder, source=path).passed

@@ -18,7 +18,7 @@ import pytest
 import anonfit as af
 from anonfit.auditing.api import audit
 from anonfit.auditing.arrow_bytes import frame_end
-from anonfit.auditing.file_bytes import check_bytes
+from anonfit.auditing.formats import check_bytes
 from anonfit.engines.rows import write_table
 from anonfit.errors import DataError
 from anonfit.tables.frames import rebuilt

@@ -26,6 +26,7 @@ def test_methods_are_variants_of_the_spec() -> None:
         "infogain-subset-denoised": "infogain",
         "lsd": "lsd",
         "selection": None,
+        "tdr": "auto",
         "tree": "auto",
         "weighted": None,
         "naive": None,
@@ -59,6 +60,17 @@ def test_named_methods_are_mondrian_s_whatever_the_algorithm_of_the_spec(name: s
     found = method(name).recode(frame, refined, 20, 0)
     assert found.to_json() == method(name).recode(frame, split, 20, 0).to_json()
     assert found.to_json() != method("spec").recode(frame, refined, 20, 0).to_json()
+
+
+def test_top_down_refinement_is_a_method_whatever_the_algorithm_of_the_spec() -> None:
+    refined = spec(SPEC + "[method]\nalgorithm = 'tdr'\n")
+    frame = people(200)
+    found = method("tdr").recode(frame, spec(), 20, 0)
+    assert found.to_json() == method("spec").recode(frame, refined, 20, 0).to_json()
+    assert found.to_json() == method("tdr").recode(frame, refined, 20, 0).to_json()
+    assert found.to_json() != method("infogain").recode(frame, spec(), 20, 0).to_json()
+    with pytest.raises(RequestError, match="'tdr' needs one target with classes, and the spec has not that"):
+        method("tdr").recode(frame, replace(spec(), workload=WorkloadSpec()), 20, 0)
 
 
 def test_methods_of_mondrian_have_one_quasi_identifier() -> None:

@@ -53,6 +53,7 @@ NAMES = [
     "read_taxonomy",
     "run",
     "run_tree",
+    "taxonomies",
     "write_spec",
     "write_taxonomy",
 ]

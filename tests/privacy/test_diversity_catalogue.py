@@ -53,6 +53,10 @@ def test_wrong_parameters_are_refused(model: str, given: dict[str, Any], told: s
     assert told in error.value.faults[0]
 
 
+def test_every_model_has_a_kernel_of_its_own() -> None:
+    assert len({model.kernel for model in MODELS.values()}) == len(MODELS)
+
+
 def test_all_faults_are_told_together() -> None:
     faults = parameter_faults("recursive-cl", {"l": 0, "d": 1}, where="privacy.diversity[1]")
     assert faults == [

@@ -54,6 +54,18 @@ class OfAnotherKernel(DistinctL):
         return allowed
 
 
+class WithoutKernel(DistinctL):
+    """A model that was given no branch in the kernel."""
+
+    __slots__ = ()
+    kernel = 99
+
+
+def test_a_model_that_kernels_do_not_know_is_told() -> None:
+    with pytest.raises(ValueError, match="no branch in its kernel"):
+        check_privacy_model(lambda column: WithoutKernel(column, 2))
+
+
 @pytest.mark.parametrize(("model", "fault"), [(NeverEven, "monotone"), (OfAnotherKernel, "another tree")])
 def test_what_is_wrong_with_a_model_is_said(model: type[DistinctL], fault: str) -> None:
     def make(column: SensitiveColumn) -> DistinctL:

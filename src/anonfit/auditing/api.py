@@ -60,7 +60,7 @@ def audit(
     """Recount a file or frame and say what it really protects.
 
     Args:
-        data: A path (.csv, .csv.gz, .csv.zst, .parquet, .arrow) or a polars, pandas or Arrow frame; of any tool.
+        data: A path of a format that anonfit reads, or a polars, pandas or Arrow frame; of any tool.
         quasi_identifiers: What an attacker may know. A column `age` may stand as `age_lower` and `age_upper`.
         sensitive: Raw columns whose diversity is measured; or a mapping from each to a demand, such as
             {"diagnosis": {"model": "entropy-l", "l": 3}}, or to a list of demands.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a data file holds beside its rows: bytes are looked at, not only the values that a reader makes of them.
+"""What a text or Parquet file holds beside its rows: bytes are looked at, not only the values that a reader makes of
+them.
 
 Every byte of a Parquet file belongs to a page, to the footer or to what these must have, and dictionaries, statistics
 and metadata tell nothing but what the rows tell. Pages stay compressed: their headers say how many entries a dictionary
@@ -20,36 +21,19 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from polars.exceptions import PanicException, PolarsError
 
-from anonfit.auditing.arrow_bytes import arrow_faults, frame_end, message_faults
-from anonfit.auditing.reading import unquoted
-from anonfit.auditing.result import BYTES, Finding
+from anonfit.auditing.arrow_bytes import frame_end, message_faults
 
 _ROWS_AT_ONCE = 1 << 18
 _MOMENT = r"^(-?\d{4,}-\d\d-\d\d)?T?(\d\d:\d\d:\d\d(\.\d+)?)?([+-]\d{4})?$"
-_NOT_UNDERSTOOD = (OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, struct.error)
 
 
-def check_bytes(path: Path, texts: Collection[str] | None = None) -> Finding:
-    """The file of a release holds its rows and what its format needs, and nothing else; what cannot be understood is
-    not taken for good. In a text file, columns that are none of the `texts` (None: not known) hold numbers, dates or
-    truth values, each in its one spelling.
-    """
-    faults = {"a link to another file"} if path.is_symlink() else set()
-    try:
-        if path.suffix == ".csv":
-            faults |= _csv_faults(path, texts)
-        else:
-            faults |= {".parquet": parquet_faults, ".arrow": arrow_faults}[path.suffix](path)
-    except (*_NOT_UNDERSTOOD, PolarsError, PanicException):
-        faults.add("a structure that this audit does not know")
-    good = "The file holds nothing but its rows and what its format needs."
-    bad = f"The file holds more than its rows: {', '.join(sorted(faults))}."
-    return Finding(BYTES, [], sorted(faults), not faults, bad if faults else good)
+def unquoted(names: list[str]) -> list[str]:
+    """The names of a header as they were before they were written: polars leaves the quotes in them doubled."""
+    return [name.replace('""', '"') for name in names]
 
 
-def _csv_faults(path: Path, texts: Collection[str] | None) -> set[str]:
+def csv_faults(path: Path, texts: Collection[str] | None) -> set[str]:
     """A text file is, byte for byte, what is written of its own fields."""
     fault = {"lines that are no rows of the table"}
     lazy = pl.scan_csv(path, infer_schema=False, glob=False, with_column_names=unquoted)

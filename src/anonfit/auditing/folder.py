@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from anonfit.auditing.formats import FORMATS
 from anonfit.auditing.meanings import TYPES, JsonObject, object_of, text_of
 from anonfit.auditing.models import MODELS
 from anonfit.auditing.request import DiversityDemand, SetDemand, demand_settings, read_demand, read_targets
@@ -20,7 +21,7 @@ from anonfit.errors import ReleaseError, listed
 
 _FEWER = re.compile(r"fewer than (\d{1,18})", re.ASCII)
 _VERSION = re.compile(r"unknown|\d[\w.+!-]{0,60}", re.ASCII)
-_DATA = ("data.csv", "data.parquet", "data.arrow")
+_DATA = tuple(f"data.{name}" for name in FORMATS)
 _BESIDE = ("recoding.json", "report.json", "report.html")
 _MANIFEST = (
     "format",
@@ -351,7 +352,7 @@ def _sets(entries: Sequence[JsonObject], k: int) -> tuple[SetDemand, ...]:
 
 def _output(output: JsonObject) -> dict[str, Any]:
     output.known(("format", "values", "regions", "order", "consent"))
-    output.word("format", ("csv", "parquet", "arrow"), "parquet")
+    output.word("format", tuple(FORMATS), "parquet")
     return {
         "values": output.word("values", ("labels", "bounds", "representative"), "labels"),
         "regions": output.word("regions", ("domain", "observed"), "domain"),

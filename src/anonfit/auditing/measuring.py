@@ -25,10 +25,11 @@ from anonfit.auditing.findings import (
     marketer_risk,
     prosecutor_risk,
 )
+from anonfit.auditing.formats import is_text_file
 from anonfit.auditing.groups import Evidence, frequent_labels, group_sizes, read_persons
 from anonfit.auditing.hashing import aligned, aligned_texts
 from anonfit.auditing.observed import ObservedValues, observed_groups
-from anonfit.auditing.reading import AuditedTable, is_text_file, open_table, require_columns
+from anonfit.auditing.reading import AuditedTable, open_table, require_columns
 from anonfit.auditing.regions import read_representatives
 from anonfit.auditing.released import boxes_of, check_labels, guess_meanings, read_columns
 from anonfit.auditing.request import Request, check_request

@@ -16,11 +16,11 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from anonfit.auditing.coding import as_pointers, few_texts
+from anonfit.auditing.file_bytes import unquoted
+from anonfit.auditing.formats import PACKED, endings, format_of
 from anonfit.errors import DataError, did_you_mean, refuse_patterns
 
 _DELIMITERS = (",", ";", "\t", "|")
-_PACKED = (".gz", ".zst")
-_TEXT, _PARQUET, _ARROW = (".csv", ".tsv", ".txt"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 _CELLS = {
     "text": 160_000_000,
     "typed": 60_000_000,
@@ -118,7 +118,7 @@ def open_table(
     lazily: bool = False,
     stripped: bool = False,
 ) -> AuditedTable:
-    """Open a path (csv, parquet, arrow; csv also packed) or a polars, pandas or Arrow frame. A lazy frame is collected,
+    """Open a path of a known format or a polars, pandas or Arrow frame. A lazy frame is collected,
     unless it is to be read `lazily`; texts of a text file are `stripped` of the blanks around them if asked.
     """
     kind: Literal["text", "typed"] = "typed"
@@ -137,11 +137,6 @@ def open_table(
     width = len(schema) if cells <= _CELLS[kind] else len(schema) * _CELLS[kind] // cells
     clean = {name: _clean_type(dtype) for name, dtype in schema.items()}
     return AuditedTable(lazy, clean, label, max(1, width), tuple(missing), kind, scan, whole_lines=scan is not None)
-
-
-def is_text_file(data: object) -> bool:
-    """Whether this is a path of a text file."""
-    return isinstance(data, (str, Path)) and any(suffix.lower() in _TEXT for suffix in Path(data).suffixes)
 
 
 def _begin(label: str) -> str:
@@ -229,11 +224,11 @@ def _scan(path: Path, missing: Sequence[str], *, stripped: bool) -> tuple[pl.Laz
     paths = [path] if path.is_file() else sorted(path.parent.glob(path.name)) if "*" in path.name else []
     if not paths:
         raise DataError(f"{_begin(label)} does not exist or is not a file.")
-    suffixes = [suffix.lower() for suffix in path.suffixes] or [""]
-    packed = suffixes[-1] in _PACKED
-    kind = suffixes[-2] if packed and len(suffixes) > 1 else suffixes[-1]
-    if kind in _TEXT:
-        size = sum(part.stat().st_size for part in paths) * (5 if packed else 1)
+    kind = format_of(path)
+    if kind is None:
+        raise DataError(f"{_begin(label)} is none of {', '.join(endings()[:-1])} and {endings()[-1]}.")
+    if kind.scan is None:
+        size = sum(part.stat().st_size for part in paths) * (5 if path.suffix.lower() in PACKED else 1)
         sign = _delimiter(paths[0], label)
 
         def scan(texts: Iterable[str]) -> pl.LazyFrame:
@@ -254,16 +249,9 @@ def _scan(path: Path, missing: Sequence[str], *, stripped: bool) -> tuple[pl.Laz
             return lines.select(bare).cast(types)
 
         return scan(()), size // _BYTES_PER_CELL, scan, label
-    if packed or kind not in _PARQUET + _ARROW:
-        raise DataError(f"{_begin(label)} is none of .csv, .csv.gz, .csv.zst, .parquet and .arrow.")
-    lazy = pl.scan_parquet(paths, glob=False) if kind in _PARQUET else pl.scan_ipc(paths, glob=False)
+    lazy = kind.scan(paths)
     rows = int(_collected(lazy.select(pl.len()), label).item())
     return lazy, rows * len(_schema(lazy, label)), None, label
-
-
-def unquoted(names: list[str]) -> list[str]:
-    """The names of a header as they were before they were written: polars leaves the quotes in them doubled."""
-    return [name.replace('""', '"') for name in names]
 
 
 def _delimiter(path: Path, label: str) -> str:
@@ -279,7 +267,7 @@ def _delimiter(path: Path, label: str) -> str:
 
 def _first_lines(path: Path, label: str) -> list[str]:
     """The first lines of a text file, packed or not."""
-    if path.suffix.lower() not in _PACKED:
+    if path.suffix.lower() not in PACKED:
         with path.open("rb") as file:
             lines = file.read(1 << 16).decode("utf-8-sig", errors="replace").splitlines()[:20]
         if not lines:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.auditing.api import audit, read_other
-from anonfit.auditing.file_bytes import check_bytes
 from anonfit.auditing.findings import k_finding, suppression
 from anonfit.auditing.folder import RAW_ROLES, Folder, Promise, check_files, open_folder, read_promise
+from anonfit.auditing.formats import check_bytes, is_text_file
 from anonfit.auditing.meanings import JsonObject, LabelMeaning
 from anonfit.auditing.measuring import audit_request
-from anonfit.auditing.reading import is_text_file, open_table
+from anonfit.auditing.reading import open_table
 from anonfit.auditing.recoding import Recoded, read_meanings, read_recoding
 from anonfit.auditing.reports import Retell, check_report, not_recounted
 from anonfit.auditing.request import THRESHOLDS, Attacker, OtherRelease, Request, Threshold, read_threshold

@@ -19,6 +19,7 @@ from polars.selectors import by_name
 
 from anonfit.auditing.findings import met_by_source
 from anonfit.auditing.folder import RAW_ROLES, Folder, Promise
+from anonfit.auditing.formats import is_text_file
 from anonfit.auditing.meanings import JsonObject, LabelMeaning, object_of, text_of
 from anonfit.auditing.reading import open_table
 from anonfit.auditing.recoding import read_meanings
@@ -180,7 +181,7 @@ def _same_detail(line: Json, checked: CheckedReport) -> bool:
 
 def _formulas(folder: Folder) -> list[str]:
     """The columns of a CSV file that a spreadsheet may take for formulas: by their name or by a text."""
-    if folder.data.suffix != ".csv":
+    if not is_text_file(folder.data):
         return []
     table = open_table(folder.data, missing=(), lazily=True)
     texts = [_has_formula(by_name(name).as_expr()).alias(name) for name in table.names if name in folder.texts]

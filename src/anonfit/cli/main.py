@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 
+from anonfit.cli.taxonomies import app as taxonomies
 from anonfit.tables.formats import endings
 from anonfit.web.command import web
 
@@ -29,6 +30,7 @@ app = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace a release that is already there.")]
+app.add_typer(taxonomies, name="taxonomy")
 
 
 def _names(text: str | None) -> list[str]:
@@ -86,7 +88,7 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="The release folder to make; named after the spec if not given.")
     ] = None,
-    engine: Annotated[str, typer.Option(help="auto, memory, duckdb or spark.")] = "",
+    engine: Annotated[str, typer.Option(help="auto, or the name of an engine, such as memory or duckdb.")] = "",
     memory: Annotated[str, typer.Option(help="How much memory the engine may use, such as 2GB.")] = "",
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A setting above the spec's, such as privacy.k=20.")
@@ -213,8 +215,8 @@ def evaluate(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="What is compared: spec, median, infogain, infogain-subset-denoised, lsd, selection, tree, and the "
-            "baselines original and removed. spec,median,original,removed if not given."
+            help="What is compared: spec, median, infogain, infogain-subset-denoised, lsd, selection, tdr, tree, and "
+            "the baselines original and removed. spec,median,original,removed if not given."
         ),
     ] = None,
     learners: Annotated[

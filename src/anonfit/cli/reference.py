@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,15 @@ def _command(name: str, command: Any) -> list[str]:
     return [*lines, *_options(command), "", _plain(command.epilog), ""]
 
 
+def _commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command with its whole name, those of groups inside of it, too."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
+
+
 def reference() -> str:
     """The text of docs/cli.md."""
     group: Any = typer.main.get_command(app)
@@ -65,7 +75,7 @@ def reference() -> str:
         "(spec, file, value); 130 interrupted (Ctrl-C); 143 asked to end (SIGTERM)."
     ]
     lines += ["`--json` prints one object on standard output; progress, notices and errors go to standard error.", ""]
-    for name, command in group.commands.items():
+    for name, command in _commands(group):
         lines += _command(name, command)
     return "\n".join(lines).rstrip() + "\n"
 

@@ -126,7 +126,7 @@ class Impurity(IntEnum):
 
     def of(self, sums: Sums, unit: float) -> float:
         """The impurity of a group with these sums of each class."""
-        return _entropy(sums, unit) if self == Impurity.ENTROPY else _gini(sums, unit)
+        return {Impurity.ENTROPY: _entropy, Impurity.GINI: _gini}[self](sums, unit)
 
 
 @dataclass(frozen=True, slots=True)

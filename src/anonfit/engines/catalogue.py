@@ -8,13 +8,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from anonfit.engines.contract import Engine, Opening
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.formats import format_of
 from anonfit.tables.reading import ReadOptions, files_of
 
+EngineName: TypeAlias = Literal["auto", "memory", "duckdb", "spark"]
+"""The names of ENGINES, and `auto`, for those who check types."""
 TIMES = 4
 """The table itself, its coded rows twice, and what the audit keeps of both."""
 COMFORTABLE = 0.6

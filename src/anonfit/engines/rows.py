@@ -78,13 +78,12 @@ def sink(
 
 def check_writable(types: Mapping[str, pl.DataType], kind: str) -> None:
     """Refuse columns of types that a format cannot hold."""
-    import polars as pl
-
-    for name, dtype in types.items() if FORMATS[kind].is_text else ():
-        if dtype in (pl.Duration, pl.Binary):
+    for name, dtype in types.items():
+        if str(dtype.base_type()) in FORMATS[kind].lacks:
+            able = [other.name for other in FORMATS.values() if str(dtype.base_type()) not in other.lacks]
             raise DataError(
-                f"column '{name}' is of type {dtype}, which a CSV file cannot hold; use the format parquet or "
-                "arrow, or cast it."
+                f"column '{name}' is of type {dtype}, which a {kind.upper()} file cannot hold; use the format "
+                f"{' or '.join(able)}, or cast it."
             )
 
 

@@ -157,6 +157,19 @@ def _tree(spec: Spec) -> Spec | None:
     return replace(spec, columns=columns, method=settings, workload=workload, privacy=privacy)
 
 
+def _tdr(spec: Spec) -> Spec | None:
+    """Top-down refinement for the spec's target; of one quasi-identifier, that is top-down specialization."""
+    if len(spec.targets) != 1:
+        return None
+    is_two_way = (NominalSplit.BINARY, NominalSplit.SUBSET)
+    columns = {
+        name: replace(column, split=None) if column.split in is_two_way else column
+        for name, column in spec.columns.items()
+    }
+    settings = spec.method if spec.method.capabilities.refines else MethodSpec("tdr", cut_points=spec.method.cut_points)
+    return replace(spec, columns=columns, method=settings, workload=WorkloadSpec(targets=spec.workload.targets))
+
+
 def _in_two_sets(column: ColumnSpec) -> ColumnSpec:
     """A nominal quasi-identifier that is divided into two sets of names."""
     is_nominal = column.type == ColumnType.NOMINAL or (column.type is None and column.taxonomy is not None)
@@ -173,6 +186,7 @@ METHODS = {
         _named("lsd"),
         _named("selection"),
         SpecMethod("tree", _tree, "one target with classes, rows that are persons, and no demand on sensitive columns"),
+        SpecMethod("tdr", _tdr, "one target with classes"),
         SpecMethod("weighted", _weighted("first"), "weights"),
         SpecMethod("naive", _weighted("naive"), "weights"),
         SpecMethod("probabilistic", _weighted("probabilistic"), "weights"),

@@ -133,6 +133,10 @@ class TCloseness(DiversityModel):
         """The distance."""
         return 0, self.t + TIE
 
+    def value_runs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Those of the distance."""
+        return self.distance.first, self.distance.last, self.distance.weight
+
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the distance is at most t."""
         return self.figure(counts) <= self.t + TIE
@@ -223,10 +227,9 @@ class BetaLikeness(DiversityModel):
         """It says whether the bound is the enhanced one."""
         return cls.sentence.format("{}", enhanced=" and within the enhanced bound" if settings.get("enhanced") else "")
 
-    @property
-    def bounds(self) -> NDArray[np.float64]:
+    def value_bounds(self) -> NDArray[np.float64]:
         """How far each value's share may grow. (size,)"""
-        return np.minimum(self.beta, self._caps())
+        return np.minimum(self.beta, self._caps()) + TIE
 
     def limits(self) -> tuple[int, float]:
         """Nothing: every value has a bound of its own."""
@@ -234,7 +237,7 @@ class BetaLikeness(DiversityModel):
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether every value's growth stays within its bound."""
-        return np.asarray((self._growth(counts) <= self.bounds + TIE).all(axis=-1))
+        return np.asarray((self._growth(counts) <= self.value_bounds()).all(axis=-1))
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The largest growth of a value's share, as a part of its share in the whole table."""

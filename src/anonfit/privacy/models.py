@@ -165,7 +165,7 @@ class Parameter:
 
 class DiversityModel:
     """May a group with these values of a sensitive column exist? To add a model, write its class, list it at the end of
-    its module, give it a branch in the kernel (`engines.memory.constraint_kernels`), and have the audit recount it
+    its module, give it a branch in the kernel (`engines.memory.model_kernels`), and have the audit recount it
     (`auditing.models`).
 
     `words` say what is demanded, `sentence` tells the figure of the worst group, which is `bound` to be what was asked.
@@ -194,6 +194,14 @@ class DiversityModel:
     def limits(self) -> tuple[int, float]:
         """What the kernel compares with: a whole number and a limit."""
         raise NotImplementedError
+
+    def value_bounds(self) -> NDArray[np.float64] | None:
+        """What the kernel compares each value with, where it does. (size,)"""
+        return None
+
+    def value_runs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]] | None:
+        """Runs of values that the kernel sums over, where it does: first, last and charge of each. (run,)"""
+        return None
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether groups with so many persons of each value (…, size) may exist; no group is empty."""

@@ -54,7 +54,7 @@ INTERNAL = ("selections", "initial_risk", "attack", "predictions", "comparison",
 
 def _audit_file(draft: Draft, data: Path) -> Audit:
     """Audit the written file, its values and its bytes; one that cannot even be audited is not published either."""
-    from anonfit.auditing.file_bytes import check_bytes
+    from anonfit.auditing.formats import check_bytes
 
     try:
         with ThreadPoolExecutor(1) as pool:

@@ -29,7 +29,7 @@ from anonfit.report.markup import (
 LONGEST = 60
 """Letters of a label."""
 COLUMN_METRICS = {"ncp": "NCP", "together": "Pairs not told apart"}
-"""How metrics of columns are headed; others by their names."""
+"""How metrics of columns are headed; others by their names, as words."""
 MOST_CURVES = 6
 SPANS = (
     ("s0", "at most 5 % of all fit the label"),
@@ -360,7 +360,7 @@ def columns_part(losses: Mapping[str, Any]) -> Markup:
         (line["column"], f"{line['weight']:.2f}", *(percent(line[name]) for name in shown))
         for line in losses["columns"]
     ]
-    heads = [Head(COLUMN_METRICS.get(name, name), "number") for name in shown]
+    heads = [Head(COLUMN_METRICS.get(name, name.replace("_", " ").capitalize()), "number") for name in shown]
     caption = "Loss of every column; less is better."
     return together([paragraph(words), table(caption, "Column|name; Weight|number", rows, more=heads)])
 

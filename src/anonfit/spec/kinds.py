@@ -189,6 +189,12 @@ Make: TypeAlias = Callable[[Any], Any]
 Entry = TypeVar("Entry")
 
 
+def in_words(names: Iterable[str]) -> str:
+    """Words that a setting may be, as the reference lists them."""
+    *first, last = (f"`{name}`" for name in names)
+    return f"{', '.join(first)} or {last}"
+
+
 def choice(of: Any, make: Make | None = None, *, also: Iterable[str] = ()) -> ValueKind:
     """One of the words of a `Literal` or an enumeration, or of those that there are `also` when it is read; `make`
     turns it into what the spec holds.

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from anonfit.criteria.objectives import ALGORITHMS, OBJECTIVES, Algorithm, AlgorithmName, CriterionName, Objective
+from anonfit.engines.catalogue import EngineName
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values
 from anonfit.tables.formats import FormatName
@@ -26,7 +27,6 @@ VERSION = 1
 
 Average = Literal["containing", "all"]
 Candidates = Literal["boundary", "all"]
-EngineName = Literal["auto", "memory", "duckdb", "spark"]
 MissingPolicy = Literal["category", "drop", "error"]
 Order = Literal["sorted", "original"]
 Populations = Literal["exact", "relative", "majority"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from anonfit.criteria.objectives import ALGORITHMS, OBJECTIVES
-from anonfit.engines.catalogue import ENGINES
+from anonfit.engines.catalogue import ENGINES, EngineName
 from anonfit.recoding.values import Values
 from anonfit.spec import model
 from anonfit.spec.columns import COLUMN, DIVERSITY, QUASI_IDENTIFIER, QUASI_IDENTIFIERS
@@ -32,12 +32,13 @@ from anonfit.spec.kinds import (
     Setting,
     ValueKind,
     choice,
+    in_words,
     number,
     text,
     whole,
 )
 from anonfit.spec.workload import QUERY_LOG, SELECTION, TARGET, WORKLOAD
-from anonfit.tables.formats import FormatName
+from anonfit.tables.formats import FORMATS, FormatName, reference
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Role
 
@@ -119,7 +120,7 @@ DATA = Section(
         Setting(
             "source",
             ValueKind(lambda given: given.value, lambda source: source),
-            "`.csv` (also `.csv.gz`, `.csv.zst`, `.tsv`), `.parquet`, `.arrow`, or a pattern such as `part-*.parquet`; "
+            f"{reference()}, or a pattern such as `part-*.parquet`; "
             "or a database: `sqlite:FILE`, `duckdb:FILE`, `postgresql://user@host/name`",
             "required",
             public=HIDDEN,
@@ -353,8 +354,8 @@ ENGINE = Section(
     (
         Setting(
             "name",
-            choice(model.EngineName, also=ENGINES),
-            "`auto`, `memory`, `duckdb` or `spark` ([engines.md](engines.md))",
+            choice(EngineName, also=ENGINES),
+            f"{in_words(('auto', *ENGINES))} ([engines.md](engines.md))",
             keyword="engine",
             recodes=False,
         ),
@@ -398,7 +399,7 @@ OUTPUT = Section(
         Setting(
             "format",
             choice(FormatName),
-            "`parquet`, `csv` (which cannot hold durations and bytes), `arrow`",
+            f"{in_words(FORMATS)}; text files cannot hold durations and bytes",
             public=ALWAYS,
             keyword=None,
         ),

@@ -18,6 +18,7 @@ from anonfit.engines.contract import Counted, CountRequest, Draw, Field, Move, O
 from anonfit.engines.contract import first_of_run as first_of_runs
 from anonfit.engines.memory.engine import complete_rows, persons_left_out
 from anonfit.engines.rows import plain, released, write_table
+from anonfit.tables.formats import FORMATS
 from anonfit.tables.reading import ReadOptions, read_table
 
 ROWS = 400
@@ -176,7 +177,7 @@ def check_engine(opened: OpenFrame, *, seeds: Sequence[int] = (0, 1, 2)) -> None
             _check_values(opened, seed, Path(place))
         with tempfile.TemporaryDirectory() as place:
             _check_routing(opened, seed, Path(place))
-    for kind in ("parquet", "csv", "arrow"):
+    for kind in FORMATS:
         with tempfile.TemporaryDirectory() as place:
             _check_writing(opened, kind, Path(place))
 
@@ -360,9 +361,10 @@ def _check_writing(opened: OpenFrame, kind: str, folder: Path) -> None:
         .sort("label", "float", "text", "sign", nulls_last=False)
         .drop("sign")
     )
-    if kind == "csv":
-        expected.write_csv(folder / "expected.csv")
-        assert path.read_text() == (folder / "expected.csv").read_text(), "write: rows in their order"
+    scan = FORMATS[kind].scan
+    if scan is None:
+        FORMATS[kind].sink(expected.lazy(), folder / "expected")
+        assert path.read_text() == (folder / "expected").read_text(), "write: rows in their order"
         return
-    table = pl.read_parquet(path) if kind == "parquet" else pl.read_ipc(path)
+    table = scan(path).collect()
     assert_frame_equal(table.cast({"label": pl.String}), expected.cast({"label": pl.String}))

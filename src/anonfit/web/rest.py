@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-import io
 import json
+import shutil
+import tempfile
 import time
 import zipfile
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, File, Form, Query, Request, UploadFile
 from fastapi import Path as InPath
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from anonfit.errors import RequestError
@@ -21,7 +22,7 @@ from anonfit.spec.parse import parse_spec, parse_toml
 from anonfit.web.editing import put
 from anonfit.web.jobs import Job, Jobs
 from anonfit.web.tasks import RELEASE
-from anonfit.web.workspace import RUNS, SPEC, Workspace, replace_text
+from anonfit.web.workspace import PIECE, RUNS, SPEC, replace_text
 
 KINDS = ("run", "audit", "evaluate", "compare")
 """Kinds of jobs that pipelines see; the page's own questions are not among them."""
@@ -202,30 +203,36 @@ def _events(jobs: Jobs, job_id: str) -> Iterator[str]:
 @router.get(
     "/jobs/{job_id}/release",
     operation_id="get_release",
-    response_class=Response,
+    response_class=StreamingResponse,
     responses={200: {"content": {"application/zip": {}}, "description": "The public folder."}},
 )
-def get_release(jobs: HeldJobs, job_id: JobId) -> Response:
+def get_release(jobs: HeldJobs, job_id: JobId) -> StreamingResponse:
     """The public folder of a release as a ZIP; the owner's record is not in it."""
     job = _of_pipelines(jobs, job_id)
     if job.kind != "run" or job.state != "done":
         raise NotReady(f"this job has no release: it is {job.state}.")
-    name = f'attachment; filename="release-{job_id.partition("-")[0]}.zip"'
-    body = zipped(jobs.folder(job_id) / RELEASE)
-    return Response(body, media_type="application/zip", headers={"content-disposition": name})
+    return zip_of(jobs.folder(job_id) / RELEASE, f"release-{job_id.partition('-')[0]}.zip")
 
 
-def zipped(folder: Path) -> bytes:
-    """A folder as a ZIP that depends on nothing but its files."""
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w") as archive:
+def zip_of(folder: Path, name: str) -> StreamingResponse:
+    """A folder as a ZIP that depends on nothing but its files, read from the disk piece by piece."""
+    target = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is sent
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(folder.iterdir()):
-            packs = path.suffix not in (".parquet", ".arrow", ".gz", ".xlsx")
             entry = zipfile.ZipInfo(f"release/{path.name}", (1980, 1, 1, 0, 0, 0))
-            entry.external_attr = 0o644 << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED if packs else zipfile.ZIP_STORED
-            archive.writestr(entry, path.read_bytes())
-    return target.getvalue()
+            entry.external_attr, entry.compress_type = 0o644 << 16, zipfile.ZIP_DEFLATED
+            with path.open("rb") as source, archive.open(entry, "w", force_zip64=True) as packed:
+                shutil.copyfileobj(source, packed, PIECE)
+    size = target.tell()
+    target.seek(0)
+
+    def pieces() -> Iterator[bytes]:
+        with target:
+            while piece := target.read(PIECE):
+                yield piece
+
+    headers = {"content-disposition": f'attachment; filename="{name}"', "content-length": str(size)}
+    return StreamingResponse(pieces(), media_type="application/zip", headers=headers)
 
 
 @router.post("/audits", status_code=201, operation_id="start_audit")
@@ -250,8 +257,3 @@ def start_audit(
     jobs.give(job_id, {**asked, "source": source, "title": "REST"})
     jobs.start(job_id)
     return shown(jobs, jobs.wait(job_id, wait))
-
-
-def space_of(request: Request) -> Workspace:
-    """The folder that the server works in."""
-    return jobs_of(request).space

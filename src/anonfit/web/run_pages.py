@@ -27,7 +27,7 @@ from anonfit.web.editing import number_of as typed_number
 from anonfit.web.editing import put, set_value
 from anonfit.web.jobs import Job
 from anonfit.web.pages import Form, Shown, field
-from anonfit.web.rest import zipped
+from anonfit.web.rest import zip_of
 from anonfit.web.security import REPORT_POLICY
 from anonfit.web.tasks import RELEASE
 from anonfit.web.views import View, back, flash, number_of, render
@@ -286,9 +286,7 @@ def _done(view: View, job_id: str) -> Path:
 @router.get("/runs/{job_id}/release.zip")
 def release_zip(view: Shown, job_id: str) -> Response:
     """The public folder."""
-    name = f'attachment; filename="release-{job_id.partition("-")[0]}.zip"'
-    body = zipped(_done(view, job_id))
-    return Response(body, media_type="application/zip", headers={"content-disposition": name})
+    return zip_of(_done(view, job_id), f"release-{job_id.partition('-')[0]}.zip")
 
 
 @router.get("/runs/{job_id}/report.html")

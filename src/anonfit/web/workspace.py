@@ -21,7 +21,7 @@ from tomlkit.exceptions import TOMLKitError
 from anonfit.errors import RequestError, SpecError
 from anonfit.spec.parse import parse_toml
 from anonfit.tables.databases import is_database
-from anonfit.tables.formats import SUFFIXES
+from anonfit.tables.formats import format_of
 
 SPEC, UPLOADS, RUNS, HIERARCHIES, STATE = "spec.toml", "uploads", "runs", "hierarchies", ".anonfit-web"
 KEPT = 50
@@ -84,8 +84,9 @@ class Workspace:
         found = []
         for folder in (self.root, self.root / UPLOADS):
             for path in sorted(folder.iterdir()):
-                if path.name.lower().endswith(SUFFIXES) and path.is_file() and not path.name.startswith("."):
+                if path.is_file() and not path.name.startswith("."):
                     with suppress(RequestError):
+                        format_of(path)
                         self.inside(str(path.relative_to(self.root)))
                         found.append((path.relative_to(self.root).as_posix(), path.stat().st_size))
         return found

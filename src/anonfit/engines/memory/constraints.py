@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from anonfit.engines.memory.layout import Packing
 from anonfit.engines.memory.objective import x_log_x
-from anonfit.privacy.likeness import BetaLikeness, TCloseness
-from anonfit.privacy.models import TIE, DiversityModel, SensitiveColumn
+from anonfit.privacy.models import DiversityModel, SensitiveColumn
 from anonfit.tables.schema import code_dtype
 
 # Rows of KernelConstraints.models, one entry per model.
@@ -91,14 +90,15 @@ def make_constraints(
     for place, (index, model) in enumerate(asked):
         models[KIND, place], models[COLUMN, place] = model.kernel, index
         models[LEAST, place], limits[place] = model.limits()
-        if isinstance(model, TCloseness):
-            runs.append(np.stack([model.distance.first, model.distance.last]))
-            charges.append(model.distance.weight)
-            models[[BEGIN, END], place] = used, used + len(model.distance.weight)
-            used += len(model.distance.weight)
-        if isinstance(model, BetaLikeness):
+        if (of_runs := model.value_runs()) is not None:
+            firsts, lasts, weights = of_runs
+            runs.append(np.stack([firsts, lasts]))
+            charges.append(weights)
+            models[[BEGIN, END], place] = used, used + len(weights)
+            used += len(weights)
+        if (of_values := model.value_bounds()) is not None:
             first = int(sensitive[VALUE, index])
-            bounds[place, first : first + model.column.size] = model.bounds + TIE
+            bounds[place, first : first + model.column.size] = of_values
     return KernelConstraints(
         models=models,
         limits=limits,

@@ -326,7 +326,7 @@ def persons_within(rows: Rows, columns: Columns, column: Int, start: Int, stop: 
             lists[LEFT, element] += 1
 
 
-ENTROPY, GINI = int(Impurity.ENTROPY), int(Impurity.GINI)
+ENTROPY, GINI = (int(impurity) for impurity in Impurity)  # all there are: one more needs a branch in `_impurity`
 NOBODY = -2
 """No column: no target is left out."""
 

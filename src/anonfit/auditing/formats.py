@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The formats of files as the audit knows them, by code of its own: how files end, how their rows are read, and what
+the file of a release holds beside its rows. A new format is one more entry in FORMATS, and no other module of the audit
+changes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from polars.exceptions import PanicException, PolarsError
+
+from anonfit.auditing.arrow_bytes import arrow_faults
+from anonfit.auditing.file_bytes import csv_faults, parquet_faults
+from anonfit.auditing.result import BYTES, Finding
+
+PACKED = (".gz", ".zst")
+"""What the name of a packed text file ends with."""
+_NOT_UNDERSTOOD = (OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, struct.error)
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """A format of files. `scan` reads files that know the types of their columns; None: a text file, which does not.
+    `faults` says in words what the file of a release holds beside its rows; of a text file, it is told which columns
+    hold texts (None: not known).
+    """
+
+    suffixes: tuple[str, ...]
+    scan: Callable[[Sequence[Path]], pl.LazyFrame] | None
+    faults: Callable[[Path, Collection[str] | None], set[str]]
+
+
+FORMATS: Mapping[str, FileFormat] = {
+    "csv": FileFormat((".csv", ".tsv", ".txt", ".data"), None, csv_faults),
+    "parquet": FileFormat(
+        (".parquet", ".pq"),
+        lambda paths: pl.scan_parquet(list(paths), glob=False),
+        lambda path, _texts: parquet_faults(path),
+    ),
+    "arrow": FileFormat(
+        (".arrow", ".feather", ".ipc"),
+        lambda paths: pl.scan_ipc(list(paths), glob=False),
+        lambda path, _texts: arrow_faults(path),
+    ),
+}
+"""All formats by name, which is also how the data file of a release ends."""
+
+
+def format_of(path: Path) -> FileFormat | None:
+    """The format of a file, by its ending; None if it is not known."""
+    name = path.name.lower()
+    for known in FORMATS.values():
+        packed = [suffix + end for suffix in known.suffixes for end in PACKED] if known.scan is None else []
+        if name.endswith((*known.suffixes, *packed)):
+            return known
+    return None
+
+
+def is_text_file(data: object) -> bool:
+    """Whether this is a path of a text file."""
+    known = format_of(Path(data)) if isinstance(data, (str, Path)) else None
+    return known is not None and known.scan is None
+
+
+def endings() -> list[str]:
+    """How files end that the audit reads, in short."""
+    packed = {name: [f".{name}{end}" for end in PACKED] for name, known in FORMATS.items() if known.scan is None}
+    return [ending for name in FORMATS for ending in (f".{name}", *packed.get(name, ()))]
+
+
+def check_bytes(path: Path, texts: Collection[str] | None = None) -> Finding:
+    """The file of a release holds its rows and what its format needs, and nothing else; what cannot be understood is
+    not taken for good. In a text file, columns that are none of the `texts` (None: not known) hold numbers, dates or
+    truth values, each in its one spelling.
+    """
+    faults = {"a link to another file"} if path.is_symlink() else set()
+    try:
+        faults |= FORMATS[path.suffix.removeprefix(".")].faults(path, texts)
+    except (*_NOT_UNDERSTOOD, PolarsError, PanicException):
+        faults.add("a structure that this audit does not know")
+    good = "The file holds nothing but its rows and what its format needs."
+    bad = f"The file holds more than its rows: {', '.join(sorted(faults))}."
+    return Finding(BYTES, [], sorted(faults), not faults, bad if faults else good)

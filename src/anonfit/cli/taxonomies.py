@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonfit taxonomy`: makes a taxonomy file from a rule or from the values of a column, shows one, and writes it in
+another layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anonfit.errors import RequestError, did_you_mean
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from anonfit.tables.taxonomy import Taxonomy
+
+app = typer.Typer(no_args_is_help=True, help="Make taxonomy files, look at them, and change their layout.")
+build = typer.Typer(no_args_is_help=True, help="Make a taxonomy file from a rule, or from the values of a column.")
+app.add_typer(build, name="build")
+
+Out = Annotated[
+    Path, typer.Option(help="The file to write: .csv (ARX layout), .json (a tree) or .txt (indented names).")
+]
+Root = Annotated[str, typer.Option(help="The name of the root.")]
+Closed = Annotated[bool, typer.Option("--closed", help="The ends are those of the domain: no leaf beyond them.")]
+Data = Annotated[Path, typer.Argument(help="The table.")]
+ColumnName = Annotated[str, typer.Argument(help="The column whose values become the leaves.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Overwrite a file that is already there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+NAMED = (
+    "Every value of the column is a name in this file, and names may stand in releases: remove what nobody may know."
+)
+
+
+@build.command(epilog="Example: anonfit taxonomy build intervals --low 0 --high 120 --step 5 --levels 10,20,40")
+def intervals(
+    low: Annotated[str, typer.Option(help="Where the first interval begins.")],
+    high: Annotated[str, typer.Option(help="Where the last interval ends.")],
+    step: Annotated[str, typer.Option(help="How wide the leaves are.")],
+    levels: Annotated[str, typer.Option(help="The widths of the wider levels: 10,20,40. Doubled if not given.")] = "",
+    closed: Closed = False,
+    root: Root = "*",
+    out: Out = Path("intervals.csv"),
+    replace: Replace = False,
+    as_json: Json = False,
+) -> None:
+    """Equal intervals of a number, joined to wider ones level by level."""
+    from anonfit.tables import taxonomy_builders as builders
+
+    widths = [_number(word, "levels") for word in _words(levels)] or None
+    start, end, width = _number(low, "low"), _number(high, "high"), _number(step, "step")
+    made = builders.intervals(start, end, step=width, levels=widths, open_ends=not closed, root=root)
+    _write(made, out, replace=replace, as_json=as_json)
+
+
+@build.command(epilog="Example: anonfit taxonomy build cuts 18,25,45,65 25,65 --out age.csv")
+def cuts(
+    levels: Annotated[
+        list[str], typer.Argument(help="The cut points of the leaves, 18,25,45,65; then those of each coarser level.")
+    ],
+    closed: Closed = False,
+    root: Root = "*",
+    out: Out = Path("cuts.csv"),
+    replace: Replace = False,
+    as_json: Json = False,
+) -> None:
+    """Intervals between cut points, which are numbers, dates or times."""
+    from anonfit.tables import taxonomy_builders as builders
+
+    points = [[_point(word) for word in _words(level)] for level in levels]
+    made = builders.from_cuts(points, open_ends=not closed, root=root)
+    _write(made, out, replace=replace, as_json=as_json)
+
+
+@build.command(epilog="Example: anonfit taxonomy build dates --low 2020-01-01 --high 2024-12-31 --levels month,year")
+def dates(
+    low: Annotated[str, typer.Option(help="The first day, such as 2020-01-01.")],
+    high: Annotated[str, typer.Option(help="The last day.")],
+    levels: Annotated[
+        str, typer.Option(help="Some of day, month, quarter and year, the finest first.")
+    ] = "day,month,quarter,year",
+    closed: Closed = False,
+    root: Root = "*",
+    out: Out = Path("dates.csv"),
+    replace: Replace = False,
+    as_json: Json = False,
+) -> None:
+    """Days, months, quarters and years of the calendar."""
+    from anonfit.tables import taxonomy_builders as builders
+
+    first, last = _day(low, "low"), _day(high, "high")
+    made = builders.dates(first, last, levels=_words(levels), open_ends=not closed, root=root)
+    _write(made, out, replace=replace, as_json=as_json)
+
+
+@build.command(epilog="Example: anonfit taxonomy build mask patients.csv postcode --keep 3,2 --out postcode.csv")
+def mask(
+    data: Data,
+    column: ColumnName,
+    keep: Annotated[
+        str, typer.Option(help="The numbers of characters kept, level by level: 3,2. All of them if not given.")
+    ] = "",
+    sign: Annotated[str, typer.Option(help="The character that stands for a masked one.")] = "*",
+    root: Root = "*",
+    out: Out = Path("mask.csv"),
+    replace: Replace = False,
+    as_json: Json = False,
+) -> None:
+    """Codes masked from the right: 75011, 7501*, 750**."""
+    from anonfit.tables import taxonomy_builders as builders
+
+    numbers = [_whole(word, "keep") for word in _words(keep)] or None
+    made = builders.masked(_values(data, column), levels=numbers, mask=sign, root=root)
+    _write(made, out, replace=replace, as_json=as_json, notice=NAMED)
+
+
+@build.command(epilog="Example: anonfit taxonomy build alphabet patients.csv country --groups 20,5")
+def alphabet(
+    data: Data,
+    column: ColumnName,
+    groups: Annotated[str, typer.Option(help="How many groups there are on each level, descending: 20,5.")],
+    root: Root = "*",
+    out: Out = Path("alphabet.csv"),
+    replace: Replace = False,
+    as_json: Json = False,
+) -> None:
+    """Groups of neighbours in alphabetical order."""
+    from anonfit.tables import taxonomy_builders as builders
+
+    numbers = [_whole(word, "groups") for word in _words(groups)]
+    made = builders.alphabetical(_values(data, column), groups=numbers, root=root)
+    _write(made, out, replace=replace, as_json=as_json, notice=NAMED)
+
+
+@build.command(epilog="Example: anonfit taxonomy build frequency patients.csv diagnosis --minimum 50")
+def frequency(
+    data: Data,
+    column: ColumnName,
+    minimum: Annotated[int, typer.Option(help="The rows that every child of the root must have.", min=1)],
+    root: Root = "*",
+    out: Out = Path("frequency.csv"),
+    replace: Replace = False,
+    as_json: Json = False,
+) -> None:
+    """Frequent values alone, rarer ones in groups of similar frequency."""
+    from anonfit.tables import taxonomy_builders as builders
+
+    values = _values(data, column)
+    counts = dict(zip(*values.value_counts().get_columns(), strict=True))
+    made = builders.by_frequency({str(value): rows for value, rows in counts.items()}, minimum=minimum, root=root)
+    _write(made, out, replace=replace, as_json=as_json, notice=NAMED)
+
+
+@app.command(epilog="Example: anonfit taxonomy convert country.json --out country.csv")
+def convert(
+    taxonomy: Annotated[Path, typer.Argument(help="A taxonomy file: .csv (ARX layout), .json or .txt.")],
+    out: Out,
+    replace: Replace = False,
+    as_json: Json = False,
+) -> None:
+    """Write a taxonomy in another layout."""
+    from anonfit.tables.taxonomy_files import read_taxonomy
+
+    _write(read_taxonomy(taxonomy), out, replace=replace, as_json=as_json)
+
+
+@app.command(epilog="Example: anonfit taxonomy show country.csv --data patients.csv --column country")
+def show(
+    taxonomy: Annotated[Path, typer.Argument(help="A taxonomy file.")],
+    data: Annotated[Path | None, typer.Option(help="A table to hold it against.")] = None,
+    column: Annotated[str | None, typer.Option(help="The column of that table.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show the levels of a taxonomy, and whether it has a place for every value of a column.
+
+    Exit status 1 if values of the column have no place in it.
+    """
+    from anonfit.tables.taxonomy_files import read_taxonomy
+
+    if (data is None) != (column is None):
+        raise RequestError("--data and --column go together: the table, and the column of it.")
+    tree = read_taxonomy(taxonomy)
+    outside = None
+    if data is not None and column is not None:
+        from anonfit.tables.taxonomy_leaves import leaf_positions
+
+        values = _values(data, column).unique(maintain_order=True)
+        outside = int((leaf_positions(tree, values, column=column) < 0).sum())
+    _show(tree, {"taxonomy": str(taxonomy)}, outside, as_json=as_json)
+    if outside:
+        raise typer.Exit(1)
+
+
+# --- words to values ----------------------------------------------------------------------------------------------
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _number(word: str, option: str) -> Decimal:
+    try:
+        return Decimal(word)
+    except InvalidOperation:
+        raise RequestError(f"--{option} needs numbers such as 5 or 2.5; found '{word}'.") from None
+
+
+def _whole(word: str, option: str) -> int:
+    try:
+        return int(word)
+    except ValueError:
+        raise RequestError(f"--{option} needs whole numbers such as 3,2; found '{word}'.") from None
+
+
+def _day(word: str, option: str) -> date:
+    try:
+        return date.fromisoformat(word)
+    except ValueError:
+        raise RequestError(f"--{option} needs a day such as 2020-01-31; found '{word}'.") from None
+
+
+def _point(word: str) -> Decimal | date:
+    for read in (Decimal, date.fromisoformat, datetime.fromisoformat):
+        try:
+            return read(word)
+        except (ValueError, InvalidOperation):
+            continue
+    raise RequestError(f"'{word}' is no number and no date; cuts are such as 18,25,65 or 2020-01-01,2022-01-01.")
+
+
+def _values(data: Path, column: str) -> pl.Series:
+    """The values of a column that are not missing."""
+    from anonfit.tables.reading import ReadOptions, column_names, read_table
+
+    names = column_names(data, ReadOptions())
+    if column not in names:
+        raise RequestError(f"{data} has no column '{column}'; {did_you_mean(column, names)}")
+    return read_table(data, ReadOptions(columns=(column,)))[column].drop_nulls()
+
+
+# --- results ------------------------------------------------------------------------------------------------------
+
+
+def _write(made: Taxonomy, out: Path, *, replace: bool, as_json: bool, notice: str = "") -> None:
+    from anonfit.cli.showing import console
+    from anonfit.tables.taxonomy_files import write_taxonomy
+
+    if out.exists() and not replace:
+        raise RequestError(f"{out} is already there; choose another --out, or add --replace.")
+    write_taxonomy(made, out)
+    if notice and not as_json:
+        console().print(notice, soft_wrap=True, markup=False)
+    _show(made, {"taxonomy": str(out), **({"notice": notice} if notice else {})}, None, as_json=as_json)
+
+
+def _show(tree: Taxonomy, said: dict[str, Any], outside: int | None, *, as_json: bool) -> None:
+    """The number of names on each level, counted from the leaves, with some of them."""
+    from rich.text import Text
+
+    from anonfit.cli.showing import print_json, results, table
+
+    levels = _levels(tree)
+    if as_json:
+        found = {} if outside is None else {"values_without_place": outside}
+        print_json({**said, "leaves": len(tree.leaves), "levels": [len(names) for names in levels], **found})
+        return
+    screen = results()
+    screen.print(Text(f"{said['taxonomy']}: {len(tree.leaves):,} leaves, {tree.height + 1} levels"), soft_wrap=True)
+    rows = [(level, f"{len(names):,}", _some(names)) for level, names in enumerate(levels)]
+    screen.print(table(("level", "names", "such as"), rows, numbers=(0, 1)))
+    if outside is not None:
+        what = "Every value of the column has a place in it." if not outside else f"{outside:,} values have no place."
+        screen.print(Text(what))
+
+
+def _levels(tree: Taxonomy) -> list[Sequence[str]]:
+    """The different names on each level from the leaves to the root; a short branch repeats its leaf."""
+    levels: list[dict[str, None]] = [{} for _ in range(tree.height + 1)]
+    for node in tree.leaf_nodes:
+        path = tree.path(node)
+        for level, name in enumerate([path[0]] * (tree.height + 1 - len(path)) + list(path)):
+            levels[level][name] = None
+    return [list(level) for level in levels]
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:3], *(["…", names[-1]] if len(names) > 4 else names[3:])])

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonfit taxonomy`: files made from rules and columns, shown, and written in other layouts."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+import anonfit as af
+from commands import command
+
+PEOPLE = "postcode,country,born\n01234,DE,1980-01-02\n01235,FR,1990-02-03\n75011,AT,1970-05-06\n75012,DE,2001-07-08\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "people.csv").write_text(PEOPLE, encoding="utf-8")
+    (tmp_path / "tree.txt").write_text("*\n  a\n  b\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (
+            ["intervals", "--low", "0", "--high", "40", "--step", "2.5", "--levels", "10,20"],
+            af.taxonomies.intervals(0, 40, step=2.5, levels=[10, 20]),
+        ),
+        (["intervals", "--low", "0", "--high", "8", "--step", "2"], af.taxonomies.intervals(0, 8, step=2)),
+        (["cuts", "18,25,65", "65"], af.taxonomies.from_cuts([[18, 25, 65], [65]])),
+        (["cuts", "0,5,10", "--closed"], af.taxonomies.from_cuts([0, 5, 10], open_ends=False)),
+        (["cuts", "1990-01-01,2000-01-01"], af.taxonomies.from_cuts([date(1990, 1, 1), date(2000, 1, 1)])),
+        (
+            ["dates", "--low", "2020-01-01", "--high", "2021-03-31", "--levels", "month,year"],
+            af.taxonomies.dates(date(2020, 1, 1), date(2021, 3, 31), levels=["month", "year"]),
+        ),
+        (
+            ["mask", "people.csv", "postcode", "--keep", "3,2", "--sign", "#"],
+            af.taxonomies.masked(["01234", "01235", "75011", "75012"], levels=[3, 2], mask="#"),
+        ),
+        (["alphabet", "people.csv", "country", "--groups", "2"], af.taxonomies.alphabetical(["DE", "FR", "AT"], groups=2)),
+        (
+            ["frequency", "people.csv", "country", "--minimum", "2", "--root", "all"],
+            af.taxonomies.by_frequency({"DE": 2, "FR": 1, "AT": 1}, minimum=2, root="all"),
+        ),
+    ],
+)  # fmt: skip
+def test_a_command_builds_what_its_function_builds(folder: Path, words: list[str], expected: af.Taxonomy) -> None:
+    for name in ("made.csv", "made.json", "made.txt"):
+        result = command("taxonomy", "build", *words, "--out", name, "--json", folder=folder)
+        assert result.returncode == 0, result.stderr
+        assert json.loads(result.stdout)["leaves"] == len(expected.leaves)
+        assert af.read_taxonomy(folder / name) == expected
+
+
+def test_a_built_taxonomy_serves_a_run(folder: Path) -> None:
+    command("taxonomy", "build", "mask", "people.csv", "postcode", "--keep", "2", "--out", "codes.csv", folder=folder)
+    release = af.anonymize(
+        folder / "people.csv",
+        quasi_identifiers=["postcode"],
+        identifiers=["born", "country"],
+        k=2,
+        columns={"postcode": af.Column(taxonomy=folder / "codes.csv")},
+    )
+    assert sorted(release.data["postcode"]) == ["01***", "01***", "75***", "75***"]
+
+
+def test_names_from_a_table_come_with_a_notice(folder: Path) -> None:
+    result = command("taxonomy", "build", "mask", "people.csv", "postcode", folder=folder)
+    assert "remove what nobody may know" in result.stderr
+    assert "remove" not in result.stdout
+    rule = command("taxonomy", "build", "cuts", "5", folder=folder)
+    assert rule.stderr == ""
+
+
+def test_nothing_is_overwritten_unasked(folder: Path) -> None:
+    (folder / "cuts.csv").write_text("mine")
+    result = command("taxonomy", "build", "cuts", "5", folder=folder)
+    assert result.returncode == 2
+    assert "cuts.csv is already there; choose another --out, or add --replace." in result.stderr
+    assert (folder / "cuts.csv").read_text() == "mine"
+    assert command("taxonomy", "build", "cuts", "5", "--replace", folder=folder).returncode == 0
+
+
+def test_layouts_are_converted(folder: Path) -> None:
+    command("taxonomy", "build", "cuts", "18,25,65", "65", "--out", "a.csv", folder=folder)
+    assert command("taxonomy", "convert", "a.csv", "--out", "b.json", folder=folder).returncode == 0
+    assert command("taxonomy", "convert", "b.json", "--out", "c.txt", folder=folder).returncode == 0
+    assert af.read_taxonomy(folder / "c.txt") == af.read_taxonomy(folder / "a.csv")
+
+
+def test_values_without_a_place_are_counted_and_not_named(folder: Path) -> None:
+    command("taxonomy", "build", "mask", "people.csv", "postcode", "--out", "codes.csv", folder=folder)
+    held = command("taxonomy", "show", "codes.csv", "--data", "people.csv", "--column", "postcode", folder=folder)
+    assert held.returncode == 0
+    assert "Every value of the column has a place" in held.stdout
+    result = command("taxonomy", "show", "codes.csv", "--data", "people.csv", "--column", "country", folder=folder)
+    assert result.returncode == 1
+    assert "3 values have no place." in result.stdout
+    assert "FR" not in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["build", "mask", "people.csv", "postcod"], "has no column 'postcod'; did you mean 'postcode'?"),
+        (["build", "intervals", "--low", "x", "--high", "3", "--step", "1"], "--low needs numbers such as 5 or 2.5; found 'x'"),
+        (["build", "cuts", "18,young"], "'young' is no number and no date"),
+        (["build", "dates", "--low", "2020", "--high", "2021-01-01"], "--low needs a day such as 2020-01-31; found '2020'"),
+        (["build", "dates", "--low", "2020-01-01", "--high", "2021-01-01", "--levels", "week"], "week"),
+        (["build", "alphabet", "people.csv", "country", "--groups", "many"], "--groups needs whole numbers"),
+        (["show", "nowhere.csv"], "nowhere.csv"),
+        (["show", "people.csv", "--data", "people.csv"], "--data and --column go together"),
+        (["convert", "tree.txt", "--out", "tree.xml"], "a taxonomy file does not end in '.xml'"),
+    ],
+)  # fmt: skip
+def test_wrong_words_are_refused_with_a_sentence(folder: Path, words: list[str], error: str) -> None:
+    result = command("taxonomy", *words, folder=folder)
+    assert result.returncode == 2
+    assert error in result.stderr
