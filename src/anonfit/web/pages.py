@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -25,9 +25,10 @@ NOT_READING = ("source", "table", "query", "missing_policy", "default_role")
 PAGE_OF_COLUMNS = 400
 
 
-async def form_of(request: Request) -> FormData:
-    """The fields of a form; what is larger than a piece is on the disk already."""
-    return await request.form(max_files=4, max_fields=4000)
+async def form_of(request: Request) -> AsyncIterator[FormData]:
+    """The fields of a form; what is larger than a piece is on the disk already, and goes with the request."""
+    async with request.form(max_files=4, max_fields=4000) as form:
+        yield form
 
 
 Shown = Annotated[View, Depends(view_of)]

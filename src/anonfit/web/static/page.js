@@ -16,6 +16,8 @@
   const ready = () => {
     for (const form of document.querySelectorAll(".builder, .models")) show(form);
     for (const box of document.querySelectorAll(".threshold")) threshold(box);
+    const rail = document.querySelector(".rail ol"), here = document.querySelector(".rail .here");
+    if (rail && here) rail.scrollLeft = here.offsetLeft - rail.offsetLeft - 40;
     const spec = document.querySelector("aside.spec details");
     if (spec && (matchMedia("(max-width: 70rem)").matches || localStorage.getItem("spec") === "closed")) spec.open = false;
   };
