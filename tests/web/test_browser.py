@@ -244,7 +244,7 @@ def test_the_whole_page_works_by_keyboard_alone(server: Server, browser: Browser
                 return
         raise AssertionError(f"{words} cannot be reached")
 
-    tab_to("Take people.csv")
+    tab_to("Take it: people.csv")
     page.keyboard.press("Enter")
     expect(page.locator("#found-title")).to_be_visible()
     tab_to("Next: Columns")

@@ -33,6 +33,7 @@ def test_a_table_that_is_sent_along_is_released_as_the_command_releases_it(door:
     (door.folder / "there" / "people.csv").write_text(people(300, 2))
     (door.folder / "there" / "spec.toml").write_text(SPEC)
     assert command("run", "spec.toml", "--out", "release", folder=door.folder / "there").returncode == 0
+    assert not list((door.folder / "runs" / job_id).glob("**/my people*"))
     packed = zipfile.ZipFile(io.BytesIO(door.rest.get(job["release"]).content))
     for path in (door.folder / "there" / "release").iterdir():
         assert packed.read(f"release/{path.name}") == path.read_bytes(), path.name

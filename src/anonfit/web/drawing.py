@@ -19,10 +19,10 @@ def _number(value: Any) -> float | None:
 
 
 def risk_map(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A point for each run: across the average risk (by powers of ten), up the detail that is kept."""
+    """A point for each run: across the highest risk (by powers of ten), as thresholds are; up the detail kept."""
     points = []
     for run in runs:
-        risk, detail = _number(run["result"].get("average")), _number(run["result"].get("detail"))
+        risk, detail = _number(run["result"].get("highest")), _number(run["result"].get("detail"))
         if risk is not None and detail is not None:
             points.append({"run": run, "risk": risk, "detail": detail, "x": _across(risk), "y": _up(detail)})
     ticks = [(_across(risk), f"{100 * risk:g} %") for risk in (0.002, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)]

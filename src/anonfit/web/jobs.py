@@ -26,7 +26,7 @@ from anonfit.web.workspace import RUNS, SPEC, Workspace, replace_text
 
 State: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
 ENDED = ("done", "failed", "cancelled")
-JOB, RESULT, STAGES = "job.json", "result.json", "stages.jsonl"
+JOB, RESULT, STAGES, SENT = "job.json", "result.json", "stages.jsonl", "sent"
 KEPT = (JOB, RESULT, STAGES, SPEC)
 """What stays of a job that came to nothing."""
 VERSION = 1
@@ -322,7 +322,8 @@ class Jobs:
         self._end(job)
 
     def _end(self, job: Job) -> None:
-        """Write down that a job is over; nothing half-made of it stays."""
+        """Write down that a job is over; nothing half-made of it stays, nor a table that was sent along with it."""
+        shutil.rmtree(self.space.root / RUNS / job.id / SENT, ignore_errors=True)
         self._put(replace(job, ended=job.ended or time.time()))
         if job.state != "done":
             _clear(self.space.root / RUNS / job.id)

@@ -219,8 +219,14 @@ def columns(
         profile = view.look()
     seen = {column["name"]: column for column in profile["columns"]} if profile else {}
     rows = [
-        {"name": name, **held, "seen": seen.get(name), "question": view.questions.get(f"columns.{name}")}
-        for name, held in view.columns.items()
+        {
+            "name": name,
+            "number": number,
+            **held,
+            "seen": seen.get(name),
+            "question": view.questions.get(f"columns.{name}"),
+        }
+        for number, (name, held) in enumerate(view.columns.items())
         if find.lower() in name.lower() and _has(held, role, f"columns.{name}" in view.questions)
     ]
     asked = {"columns": view.of_role(Role.QUASI_IDENTIFIER), "k": view.k}

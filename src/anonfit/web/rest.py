@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field
 from anonfit.errors import RequestError
 from anonfit.spec.parse import parse_spec, parse_toml
 from anonfit.web.editing import put
-from anonfit.web.jobs import Job, Jobs
+from anonfit.web.jobs import SENT, Job, Jobs
 from anonfit.web.tasks import RELEASE
 from anonfit.web.workspace import PIECE, RUNS, SPEC, replace_text
 
@@ -133,7 +133,7 @@ def start_job(
     job_id, folder = jobs.make("run", {"title": "REST"})
     try:
         if data is not None and data.filename:
-            source = jobs.space.upload(data.filename, data.file, folder=f"{RUNS}/{job_id}/data")
+            source = jobs.space.upload(data.filename, data.file, folder=f"{RUNS}/{job_id}/{SENT}")
             text = put(text, ("data", "source"), source)
         jobs.space.contain(parse_toml(text, "the spec"))
         parse_spec(text, folder=jobs.space.root)
@@ -249,7 +249,7 @@ def start_audit(
     asked = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "k": k, "max_risk": max_risk}
     job_id, _ = jobs.make("audit", {})
     try:
-        source = jobs.space.upload(data.filename or "", data.file, folder=f"{RUNS}/{job_id}/data")
+        source = jobs.space.upload(data.filename or "", data.file, folder=f"{RUNS}/{job_id}/{SENT}")
     except BaseException:
         jobs.cancel(job_id)
         jobs.remove(job_id)

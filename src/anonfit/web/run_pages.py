@@ -255,7 +255,7 @@ def audit(view: Shown, form: Form) -> Response:
 
 
 @router.get("/handover")
-def handover(view: Shown, run: str = "") -> Response:
+def handover(request: Request, view: Shown, run: str = "") -> Response:
     """What is handed on, and what stays."""
     job = _chosen(view, run)
     return render(
@@ -267,6 +267,7 @@ def handover(view: Shown, run: str = "") -> Response:
         hashes={} if job is None else _hashes(view, job),
         is_current=job is not None and job.params.get("mark") == view.mark,
         has_browser=_browser() is not None,
+        address=str(request.base_url).rstrip("/"),
     )
 
 

@@ -19,12 +19,12 @@
     const rail = document.querySelector(".rail ol"), here = document.querySelector(".rail .here");
     if (rail && here) rail.scrollLeft = here.offsetLeft - rail.offsetLeft - 40;
     const spec = document.querySelector("aside.spec details");
-    if (spec && (matchMedia("(max-width: 70rem)").matches || localStorage.getItem("spec") === "closed")) spec.open = false;
+    if (spec && (matchMedia("(max-width: 76rem)").matches || localStorage.getItem("spec") === "closed")) spec.open = false;
   };
   document.addEventListener("DOMContentLoaded", ready);
   document.addEventListener("htmx:afterSettle", ready);
   document.addEventListener("toggle", (event) => {
-    if (event.target.parentElement?.matches("aside.spec") && !matchMedia("(max-width: 70rem)").matches)
+    if (event.target.parentElement?.matches("aside.spec") && !matchMedia("(max-width: 76rem)").matches)
       localStorage.setItem("spec", event.target.open ? "open" : "closed");
   }, true);
   document.addEventListener("input", (event) => {
