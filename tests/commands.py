@@ -24,7 +24,7 @@ def command(*words: str, folder: Path, columns: int = 200) -> subprocess.Complet
     """Run a command of anonfit in a folder."""
     from anonfit.cli.main import main
 
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever began the tests ignores it, perhaps
     with ExitStack() as stack:
         out, err = (stack.enter_context(TemporaryFile()) for _ in range(2))

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import mariadb_server
+import postgresql_server
 from spark_sessions import spark_session, why_no_spark
 
 settings.register_profile(
@@ -48,3 +51,21 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Tests of Spark have the session of tests, whichever comes first."""
     if item.get_closest_marker("spark") is not None:
         spark_session()
+
+
+@pytest.fixture(scope="session")
+def postgresql_address() -> Iterator[str]:
+    """The address of a PostgreSQL server, with a password."""
+    if postgresql_server.programs() is None:
+        pytest.skip("PostgreSQL is not installed: nothing is tested with a real server")
+    with postgresql_server.server() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def mariadb_address() -> Iterator[str]:
+    """The address of a MariaDB server, with a password."""
+    if not mariadb_server.is_installed():
+        pytest.skip("MariaDB is not installed: nothing is tested with a real server")
+    with mariadb_server.server() as address:
+        yield address

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from dataclasses import replace as replace_part
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 from anonfit.algorithms.trees.released import ReleasedTree
 from anonfit.errors import RequestError, did_you_mean, printable
@@ -18,6 +18,7 @@ from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Unseen
 from anonfit.release.audits import spec_of_manifest
 from anonfit.release.bind import demands_of, schema_of
+from anonfit.release.delivery import Target, deliver, target_of
 from anonfit.release.evidence import audit_draft, both_reports, require_passed
 from anonfit.release.folder import check_free, copy_release, load_folder
 from anonfit.release.publish import publish_draft
@@ -27,15 +28,20 @@ from anonfit.release.table import drafted_table
 from anonfit.release.trees import MODEL, load_tree_folder, make_tree_of, publish_tree
 from anonfit.report.trees import drawn_svg
 from anonfit.runtime.progress import Stage, silent, stoppable
-from anonfit.spec.keywords import check_keywords, keyword_defaults, refuse_keywords, spec_of_keywords, takes_settings
+from anonfit.spec.keywords import (
+    check_keywords,
+    keyword_defaults,
+    refuse_keywords,
+    speaking_keywords,
+    spec_of_keywords,
+    takes_settings,
+)
 from anonfit.spec.kinds import FRACTION
 from anonfit.spec.model import ColumnSettings, OutputSpec, Settings, Spec, TargetSpec
 from anonfit.spec.parse import read_spec, read_tree_spec, refuse_open
+from anonfit.tables.databases import named_source
 from anonfit.tables.formats import FORMATS, FormatName
 from anonfit.tables.frames import like
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = [
     "Release",
@@ -47,9 +53,6 @@ __all__ = [
     "run",
     "run_tree",
 ]
-
-ROWS_AT_ONCE = 1 << 17
-"""Rows that are written to a database at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class Release:
     _draft: Draft
     _folder: Path | None = None
     _curve: Sequence[int] = ()
+    _target: Target | None = None
 
     @property
     def report(self) -> Mapping[str, Any]:
@@ -77,6 +81,13 @@ class Release:
         for other releases, and for one that was loaded.
         """
         return self._draft.refinements
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What was guessed when the source was read, and what is doubtful about its values: for the owner of the data,
+        never saved with the release. Empty for a release that was loaded.
+        """
+        return self._draft.notices
 
     def __repr__(self) -> str:
         """What it is, without a row of it: a notebook or a log may show it."""
@@ -124,17 +135,20 @@ class Release:
         publish_draft(self._draft, Path(path), kind=format, replace=replace, ks=self._curve)
         return Path(path)
 
+    @property
+    def written_to(self) -> dict[str, str]:
+        """The table of a database that it was written to when it was made, without anything secret."""
+        return {} if self._target is None else {"written_to": self._target.shown}
+
     def to_table(self, address: str, table: str, *, replace: bool = False) -> None:
         """Write the released table to a database, in one transaction.
 
         Args:
-            address: Such as `sqlite:release.db`, `duckdb:release.duckdb` or `postgresql://user@host/name`.
+            address: Such as `sqlite:release.db`, `postgresql://user@host/name` or `env:NAME`.
             table: The table to make.
             replace: Whether one that is already there may be replaced.
         """
-        from anonfit.tables.databases import write_to_database
-
-        write_to_database(address, table, _frames(self._draft), self._draft.dtypes, replace=replace)
+        deliver(self._draft, target_of(address, table), replace=replace)
 
     def extend(
         self,
@@ -165,6 +179,7 @@ class Release:
         unseen: str = "suppress",
         recoding: Recoding | None = None,
         suppression_limit: float | None = None,
+        to: str | None = None,
         replace: bool = False,
         stage: Stage = silent,
     ) -> Release:
@@ -176,16 +191,20 @@ class Release:
             unseen: As for `extend`.
             recoding: As for `extend`.
             suppression_limit: As for `extend`.
+            to: The table of a database that is also to hold it, such as `postgresql://user@host/name#table`.
             replace: Whether a release that is already there may be replaced.
             stage: Told each stage as it begins.
 
         Returns:
             The release of the new data.
         """
+        check_free(Path(out).absolute(), replace=replace)
+        target = None if to is None else Target.checked(to, replace=replace)
         draft = self._extended(data, unseen, stage, recoding=recoding, limit=suppression_limit)
         with _used(draft):
             report = publish_draft(draft, Path(out), replace=replace, stage=stage)
-            return Release(like(data, draft.table, index=False), draft.recoding, report, draft)
+            deliver(draft, target, replace=replace, published=Path(out), stage=stage)
+            return Release(like(data, draft.table, index=False), draft.recoding, report, draft, _target=target)
 
     def _extended(
         self, data: Any, unseen: str, stage: Stage = silent, *, recoding: Recoding | None, limit: float | None
@@ -202,7 +221,7 @@ class Release:
         elif steered is None:  # refining and trees know classes only
             steered = {target.column: False for target in self._draft.spec.targets}
         spec = self._draft.spec if limit is None else _limited(self._draft.spec, limit)
-        return extend(spec, taken, data, unseen=Unseen(unseen), steered=steered, stage=stage)
+        return extend(spec, taken, named_source(data), unseen=Unseen(unseen), steered=steered, stage=stage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,13 +267,6 @@ def _used(draft: Draft) -> Iterator[None]:
         raise
 
 
-def _frames(draft: Draft) -> Iterator[pl.DataFrame]:
-    """The released table, some rows at a time."""
-    if draft.stored is None or not draft.is_large:
-        return draft.table.iter_slices(ROWS_AT_ONCE)
-    return draft.stored.scan().collect_batches(chunk_size=ROWS_AT_ONCE, maintain_order=True)
-
-
 def _data(draft: Draft, source: Any) -> Any:
     """The released table as a frame of the kind that came in; a large one as a lazy frame of its file."""
     return drafted_table(draft) if draft.is_large else like(source, draft.table, index=False)
@@ -286,8 +298,8 @@ def anonymize(
     """Make an anonymous release of a table about people.
 
     Args:
-        data: A path, a polars, pandas or Arrow frame, the address of a database (`sqlite:people.db`,
-            `duckdb:people.duckdb`, `postgresql://user@host/name`), or a whole `Spec` (then nothing else is given).
+        data: A path, a polars, pandas or Arrow frame, the address of a database (`sqlite:people.db#table`,
+            `postgresql://user@host/name#table`), or a whole `Spec` (then nothing else is given).
         quasi_identifiers: Columns that someone could know of a person; they are generalized.
         k: How many persons must share every released combination of them.
         targets: Columns the recipient will predict: names, or tables such as `{"column": "cost", "weight": 0.5}`.
@@ -321,8 +333,10 @@ def anonymize(
             raise RequestError(
                 "k is missing: how many persons must share every released combination? 10 is a common start."
             )
-        spec = spec_of_keywords(str(data) if isinstance(data, str | Path) else data, words)
-    draft = make(spec, threads=threads, stopping=stoppable)
+        with speaking_keywords():
+            spec = spec_of_keywords(str(data) if isinstance(data, str | Path) else data, words)
+    with nullcontext() if isinstance(data, Spec) else speaking_keywords():
+        draft = make(spec, threads=threads, stopping=stoppable)
     return _released(draft, spec.data.source)
 
 
@@ -386,13 +400,17 @@ def run(
     check_free(folder.absolute(), replace=replace)
     if publish == "tree":
         refuse_open(spec)
+        if spec.output.to is not None:
+            raise RequestError("output.to is for a released table, and a tree is none; leave it out.")
         tree = make_tree_of(spec, stage=stage)
         return TreeRelease(tree.tree, publish_tree(tree, folder, replace=replace, stage=stage), folder)
     ks = read_ks(curve) if curve else ()
+    target = Target.of_spec(spec, replace=replace)
     draft = make(spec, stage=stage, stopping=stoppable)
     with _used(draft):
         report = publish_draft(draft, folder, replace=replace, ks=ks, stage=stage)
-        return Release(_data(draft, spec.data.source), draft.recoding, report, draft, _curve=ks)
+        deliver(draft, target, replace=replace, published=folder, stage=stage)
+        return Release(_data(draft, spec.data.source), draft.recoding, report, draft, _curve=ks, _target=target)
 
 
 def run_tree(

@@ -45,11 +45,11 @@ def rewritten(original: Path, copy: Path, change: Callable[[dict[str, Any]], Any
     report = json.loads((copy / "report.json").read_text(encoding="utf-8"))
     change(report)
     (copy / "report.json").write_text(json.dumps(report), encoding="utf-8")
-    if page:
-        (copy / "report.html").write_text(report_page(report), encoding="utf-8")
     manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
     manifest["audit"]["findings"] = report["audit"]["findings"]
-    for name in manifest["files"]:
+    for name in ("report.json", "report.html"):
+        if page and name == "report.html":
+            (copy / name).write_text(report_page(report, manifest), encoding="utf-8")
         manifest["files"][name] = hashlib.sha256((copy / name).read_bytes()).hexdigest()
     (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     return copy
@@ -263,7 +263,7 @@ format = "{kind}"
 def test_what_the_audit_of_a_folder_refuses_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     raw = pl.DataFrame({"q": list(range(40)), "z": list("abcd") * 10})
     made = af.anonymize(raw, quasi_identifiers=["q"], insensitive=["z"], k=5)
-    monkeypatch.setattr("anonfit.release.publish.report_page", lambda _: "<p>another page</p>")
+    monkeypatch.setattr("anonfit.release.publish.report_page", lambda *_: "<p>another page</p>")
     with pytest.raises(af.AuditFailed, match="The page says something else"):
         made.save(tmp_path / "release")
     assert list(tmp_path.iterdir()) == []

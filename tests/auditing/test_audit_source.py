@@ -353,3 +353,31 @@ def test_rows_are_found_in_any_boxes_also_overlapping_ones(block: int) -> None:
             if one != other and all(mine & theirs for mine, theirs in zip(members[one], members[other], strict=True))
         }  # fmt: skip
         assert overlapping_boxes(boxes) == len(meeting)
+
+
+def _halved(rng: random.Random, parts: list[list[int]], least: int) -> list[list[list[int]]]:
+    """Boxes that come of halving the cells of some axis, drawn anew, again and again."""
+    wide = [axis for axis, cells in enumerate(parts) if len(cells) >= 2 * least]
+    if not wide:
+        return [parts]
+    axis = rng.choice(wide)
+    cells = rng.sample(parts[axis], len(parts[axis]))
+    halves = cells[: len(cells) // 2], cells[len(cells) // 2 :]
+    return [box for half in halves for box in _halved(rng, [*parts[:axis], sorted(half), *parts[axis + 1 :]], least)]
+
+
+def test_boxes_of_sets_of_many_names_are_all_parted_so_that_no_row_is_held_against_several() -> None:
+    rng, numbers = random.Random(1), np.random.default_rng(1)
+    cells = 1500
+    axes = [Axis(cells, lambda values: [(int(name), int(name)) for name in values.names], lambda _: None)] * 2
+    boxes = _halved(rng, [list(range(cells))] * 2, 40)
+    sets = [[ValueSet(names=tuple(map(str, box[axis]))) for box in boxes] for axis in range(2)]
+    space = box_space(axes, sets, np.arange(len(boxes)).repeat(2).reshape(-1, 2))
+    leaves = space.nodes[space.nodes[:, 0] < 0]
+    assert (leaves[:, 3] - leaves[:, 2]).max() == 1
+    assert overlapping_boxes(space) == 0
+    rows = numbers.integers(0, cells, (2, 300)).astype(np.int32)
+    found, others = locate_rows(space, list(rows), rows=300)
+    for group, row in zip(found.tolist(), rows.T.tolist(), strict=True):
+        assert all(cell in boxes[group][axis] for axis, cell in enumerate(row))
+    assert not others.any()

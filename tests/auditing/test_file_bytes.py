@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from parquet_parts import STRUCT, TEXT, Struct, at, has, rebuild
 
 import anonfit as af
 from anonfit.auditing.api import audit
@@ -111,6 +112,64 @@ def parquet_maker(path: Path) -> None:
     content = path.read_bytes()
     assert b"Polars (python) version" in content
     path.write_bytes(content.replace(b"Polars (python) version", b"Mrs. X has a rare illne"))
+
+
+def rebuilt_parquet(**changes: Callable[..., Any]) -> Callable[[Path], None]:
+    """A file whose parts hold the payload, and which all readers take for the same table."""
+
+    def make(path: Path) -> None:
+        frame = pl.DataFrame(
+            {"text": ["a", "b", "c"] * 100, "number": range(300), "other": [f"t{n}" for n in range(300)]}
+        )
+        rebuild(frame, path, **changes)
+        assert pl.read_parquet(path).equals(frame)
+
+    return make
+
+
+def behind_rows(header: Struct, body: bytes) -> bytes:
+    return body if has(header, 7) else body + PAYLOAD.encode()
+
+
+def of_no_row(header: Struct, body: bytes) -> bytes:
+    """Runs of no number, each with a value, behind those that say which rows are missing."""
+    if has(header, 7):
+        return body
+    runs = b"".join(b"\0" + bytes([byte]) for byte in PAYLOAD.encode())
+    end = 4 + int.from_bytes(body[:4], "little")
+    return (end - 4 + len(runs)).to_bytes(4, "little") + body[4:end] + runs + body[end:]
+
+
+def in_header(header: Struct, body: bytes) -> bytes:
+    header.append([60, TEXT, PAYLOAD.encode()])
+    return body
+
+
+def in_inner_header(header: Struct, body: bytes) -> bytes:
+    next(field for field in header if field[1] == STRUCT)[2].append([60, TEXT, PAYLOAD.encode()])
+    return body
+
+
+def twice(footer: Struct) -> None:
+    footer.insert(footer.index(at(footer, 6)), [6, TEXT, PAYLOAD.encode()])
+
+
+def name_twice(footer: Struct) -> None:
+    for column in at(footer, 2)[2][1]:
+        column.insert(column.index(at(column, 4)), [4, TEXT, PAYLOAD.encode()])
+
+
+def numbers_of_no_use(footer: Struct) -> None:
+    for group in at(footer, 4)[2][1]:
+        group.append([60, 9, [5, [2 * byte for byte in PAYLOAD.encode()]]])
+
+
+def too_deep(path: Path) -> None:
+    path.write_bytes(b"PAR1" + b"\x1c" * 100_000 + (100_000).to_bytes(4, "little") + b"PAR1")
+
+
+def too_long(path: Path) -> None:
+    path.write_bytes(b"PAR1\x15" + b"\x80" * 3_000_000 + (3_000_001).to_bytes(4, "little") + b"PAR1")
 
 
 def arrow_table(path: Path) -> pa.Table:
@@ -211,6 +270,15 @@ FAULTS: dict[str, dict[str, tuple[Callable[[Path], None], str]]] = {
         "bytes before the footer": (parquet_gap, "bytes that nothing refers to"),
         "statistics": (parquet_statistics, "statistics of other rows"),
         "another maker": (parquet_maker, "metadata"),
+        "bytes behind the rows of a page": (rebuilt_parquet(page=behind_rows), "bytes that nothing refers to"),
+        "runs of no row": (rebuilt_parquet(page=of_no_row), "bytes that nothing refers to"),
+        "a field of a page": (rebuilt_parquet(page=in_header), "metadata"),
+        "an inner field of a page": (rebuilt_parquet(page=in_inner_header), "metadata"),
+        "a maker twice": (rebuilt_parquet(footer=twice), "a structure that this audit does not know"),
+        "names twice": (rebuilt_parquet(footer=name_twice), "a structure that this audit does not know"),
+        "numbers of no use": (rebuilt_parquet(footer=numbers_of_no_use), "metadata"),
+        "structs without end": (too_deep, "a structure that this audit does not know"),
+        "a number without end": (too_long, "a structure that this audit does not know"),
     },
     "arrow": {
         "a note": (arrow_note, "metadata"),

@@ -198,3 +198,18 @@ def test_persons_of_a_release_are_counted_with_the_source(release: Path) -> None
     )
     assert "k = 3" in found.output
     assert "in persons:" in found.output
+
+
+def test_the_page_of_an_audit_has_what_the_screen_has(tmp_path: Path) -> None:
+    FILE.write_csv(tmp_path / "<b>.csv")
+    page = tmp_path / "audit.html"
+    words = ["audit", str(tmp_path / "<b>.csv"), "--quasi-identifiers", "age", "--sensitive", "illness", "--k", "5"]
+    done = CliRunner().invoke(app, [*words, "--html", str(page)])
+    assert done.exit_code == 1
+    text = page.read_text(encoding="utf-8")
+    for told in ("k = 5 of age", "What &lt;b&gt;.csv protects", "is missed", "Do not publish", "EMA 0070"):
+        assert told in text
+    assert not re.search(r"<b>|https?:|src=|@import|url\(|<script", text)
+    again = CliRunner().invoke(app, [*words, "--html", str(page)])
+    assert "already there" in str(again.exception)
+    assert CliRunner().invoke(app, [*words, "--html", str(page), "--replace"]).exit_code == 1

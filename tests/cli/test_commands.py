@@ -13,7 +13,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from commands import command, command_apart
+import anonfit as af
+from commands import PROGRAM, command, command_apart
 from waivers import WAIVED
 
 SPEC = """version = 1
@@ -282,8 +283,8 @@ def test_errors_nobody_foresaw_do_not_tell_values(folder: Path) -> None:
 
 COMPILED = """
 import anonfit.auditing.kernels
-from anonfit.runtime.compiling import cache_folder
-folder = cache_folder("auditing")
+from anonfit.runtime.machine_code import own
+folder = own("auditing").path
 print(folder, len(list(folder.rglob("*.nbc"))))
 """
 
@@ -302,6 +303,25 @@ def test_kernels_are_kept_without_a_home_and_with_a_package_that_cannot_be_writt
     place, files = result.stdout.rsplit(maxsplit=1)
     assert Path(place).is_relative_to(folder)
     assert int(files) > 0
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_full_disk_where_words_go_to(folder: Path, stream: str) -> None:
+    """What is shown is lost; what was asked for is done, and the exit status says whether its result was seen."""
+    words = ["run", "spec.toml", "--out", f"release-{stream}", "--json"]
+    with Path("/dev/full").open("w") as full:
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: full}
+        result = subprocess.run([*PROGRAM, *words[: 5 if stream == "stdout" else 4]], cwd=folder, **streams, text=True)
+    af.load(folder / f"release-{stream}")
+    if stream == "stdout":
+        assert result.returncode == 2
+        assert result.stderr == (
+            "error: standard output could not be written: No space left on device; what was published stays, only what "
+            "was to be shown of it is lost.\n"
+        )
+    else:
+        assert result.returncode == 0
+        assert "Published" in result.stdout
 
 
 TERMINATED = """

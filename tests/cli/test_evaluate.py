@@ -71,7 +71,7 @@ def test_a_script_reads_one_object_and_a_folder(folder: Path) -> None:
     assert cells == [("infogain", 3), ("infogain", 30), ("original", None)]
     assert {row["figure"] for row in value["figures"]} >= {"average_size", "gcp", "conditional_entropy"}
     files = {path.name: path.read_text() for path in (folder / "trial").iterdir()}
-    assert sorted(files) == ["figures.csv", "results.csv", "store.jsonl", "summary.csv"]
+    assert sorted(files) == ["evaluation.html", "figures.csv", "results.csv", "store.jsonl", "summary.csv"]
     assert not any("Marker" in text for text in files.values())
     again = evaluate(*words, "--out", "trial", folder=folder)
     assert "6 of 6 done …" in again.stderr  # at once: nothing was left to do

@@ -68,6 +68,25 @@ def test_a_folder_in_use_stays_whoever_uses_it(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_pipes_in_place_of_locks_are_not_waited_for(tmp_path):
+    left = tmp_path / "anonfit-spill-1-abc"
+    left.mkdir()
+    os.mkfifo(left / "lock")
+    os.mkfifo(tmp_path / ".out.anonfit-lock")
+    with spill_folder(tmp_path), workplace(tmp_path / "out"):
+        assert not left.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_others_left_is_theirs(tmp_path, monkeypatch):
+    left = tmp_path / "anonfit-spill-1-abc"
+    left.mkdir()
+    (left / "lock").touch()
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    sweep_spill(tmp_path)
+    assert left.exists()
+
+
 def test_a_query_can_be_interrupted(tmp_path):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # what began the tests ignores it, perhaps
     try:
@@ -106,20 +125,38 @@ def test_a_request_to_end_is_not_taken_for_an_interrupt(tmp_path, monkeypatch, f
         signal.signal(signal.SIGTERM, before)
 
 
-def test_a_request_to_end_that_nobody_answers_leaves_nothing(tmp_path):
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+@pytest.mark.parametrize("request_to_end", [signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_that_nobody_answers_leaves_nothing(tmp_path, request_to_end):
+    before = signal.signal(request_to_end, signal.SIG_DFL)  # what began the tests ignores it, perhaps
+    try:
+        end_by_request(tmp_path, request_to_end)
+        assert signal.getsignal(request_to_end) is signal.SIG_DFL
+    finally:
+        signal.signal(request_to_end, before)
+
+
+def end_by_request(tmp_path, request_to_end):
 
     def killed() -> None:
         with spill_folder(tmp_path) as folder, workplace(tmp_path / "out"):
             (folder / "rows").write_text("x")
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), request_to_end)
             time.sleep(1)
 
     with pytest.raises(SystemExit) as ended:
         killed()
-    assert ended.value.code == 143
+    assert ended.value.code == 128 + request_to_end
     assert list(tmp_path.iterdir()) == []
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_who_asked_not_to_hear_that_the_terminal_is_gone_does_not(tmp_path):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with workplace(tmp_path / "out"):
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_nothing_is_shown_of_progress(tmp_path):

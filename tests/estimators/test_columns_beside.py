@@ -33,7 +33,11 @@ def test_every_keyword_of_anonymize_has_its_like() -> None:
         "values",
         "order",
         "regions",
+        "intervals",
         "consent",
+        "title",
+        "table_name",
+        "contact",
         "clusters",
         "query_log",
         "rules",
@@ -78,7 +82,7 @@ def test_missing_values_are_treated_as_by_anonymize(policy: str) -> None:
 
 
 def test_missing_values_may_be_refused() -> None:
-    with pytest.raises(af.DataError, match="missing values in 'age', and data.missing_policy is 'error'"):
+    with pytest.raises(af.DataError, match="missing values in 'age', and missing_policy is 'error'"):
         Anonymizer(k=8, missing_policy="error", **DECLARED).fit(TABLE, DIED)
 
 

@@ -350,3 +350,9 @@ def test_each_label_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "read_label", counted)
     assert encoder.transform(table).shape == (30_000, 2)
     assert sorted(read) == ["< 30", "[30, 40)", "≥ 40"]
+
+
+def test_whole_numbers_with_both_ends_are_read_without_a_recoding() -> None:
+    table = pl.DataFrame({"age": ["≤ 17", "18–64", "65", "≥ 66"]})
+    found = RegionEncoder().fit(table).transform(table)
+    assert np.asarray(found)[1:3].tolist() == [[18.0, 64.0], [65.0, 65.0]]

@@ -28,7 +28,7 @@ from strategies import tries
 
 def place(cut: Any, scale: Scale) -> float:
     """A cut as a number: days since 1970, counted in whole microseconds."""
-    if scale == Scale.NUMBER:
+    if scale.is_number:
         return float(cut)
     moment = datetime.fromisoformat(str(cut)) - datetime(1970, 1, 1)
     return (moment.days * 86_400_000_000 + moment.seconds * 1_000_000 + moment.microseconds) / 86_400_000_000
@@ -42,7 +42,7 @@ def sides(column: OrderedCells) -> tuple[float, float]:
     if not cuts:
         return 0.0, 0.0
     if len(cuts) == 1:
-        alone = 365.0 if column.scale != Scale.NUMBER else abs(cuts[0]) or 1.0
+        alone = 365.0 if not column.scale.is_number else abs(cuts[0]) or 1.0
         return cuts[0] - alone, cuts[0] + alone
     largest = float(np.finfo(np.float64).max)
     low, high = cuts[0] - (cuts[1] - cuts[0]), cuts[-1] + (cuts[-1] - cuts[-2])

@@ -17,6 +17,7 @@ import anonfit as af
 from anonfit.errors import ReleaseError, RequestError
 from anonfit.evaluation.comparing_page import COLOURS, detail_chart, detail_lines, mark, sections
 from anonfit.metrics.losses import stated_extents
+from anonfit.report.words import percent
 from waivers import waived
 
 PLACES = {
@@ -109,6 +110,8 @@ def test_numbers_are_measured_between_the_same_ends_in_all(folder: Path) -> None
         widths = []
         for label in table["age"].cast(pl.String):
             ends = [float(number) for number in re.findall(r"[\d.]+", label)]
+            if re.fullmatch(r"\d+", label):
+                ends = [ends[0] - 0.5, ends[0] + 0.5]  # one whole number alone
             start = low if label.startswith("<") or label == "*" else ends[0]
             stop = high if label.startswith("≥") or label == "*" else ends[-1]
             widths.append((stop - start) / (high - low))
@@ -345,7 +348,7 @@ def test_targets_with_numbers_are_compared_too() -> None:
         for one in releases:
             (figures,) = (line for line in one.report["predictions"] if line["column"] == column)
             assert figures["measure"] == told
-            values.append(f"{figures['regions']:.1%}")
+            values.append(percent(figures["regions"]))
         assert lines[f"{column}: predicted"] == tuple(values)
 
 
@@ -366,9 +369,9 @@ def test_the_chart_leaves_out_what_was_not_measured() -> None:
     drawn = detail_chart([kept("a", age=0.5, place=1.0), kept("b", age=0.25, place=0.5), kept("c", age=1.0)])
     page = read_page(drawn)
     assert page.marks == 3 + 2
-    assert "b: place 50.0%" in page.texts
+    assert "b: place 50.0\u00a0%" in page.texts
     drawn = detail_chart([kept("a", age=0.5, place=1.0), kept("b", age=0.25, place=0.5)])
-    assert "a: average 75.0%" in read_page(drawn).texts
+    assert "a: average 75.0\u00a0%" in read_page(drawn).texts
     averages = dict(detail_lines([kept("a", age=0.5, place=1.0), kept("b", age=0.25, place=0.5)]))["average"]
     assert averages == [0.75, 0.375]
 

@@ -87,5 +87,11 @@ def test_a_method_that_was_not_evaluated_is_refused() -> None:
 def test_results_are_written_and_can_be_read(tmp_path: Path) -> None:
     found = evaluation()
     folder = found.save(tmp_path / "new")
-    assert sorted(path.name for path in folder.iterdir()) == ["figures.csv", "results.csv", "summary.csv"]
+    names = ["evaluation.html", "figures.csv", "results.csv", "summary.csv"]
+    assert sorted(path.name for path in folder.iterdir()) == names
+    page = (folder / "evaluation.html").read_text(encoding="utf-8")
+    assert "<script" not in page
+    for row in found.summary().to_dicts():
+        assert row["learner"] in page
+        assert f">{(100 if row['measure'] == 'accuracy' else 1) * row['test']:,.2f}</td>" in page
     assert pl.read_csv(folder / "results.csv").equals(found.frame)

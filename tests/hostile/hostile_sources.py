@@ -26,7 +26,7 @@ from hostile_files import (
 )
 from hostile_running import MARK, PEOPLE, Case
 
-UNEVEN = "do not have equally many fields"
+UNEVEN = "and the table"
 NO_UTF8 = "not UTF-8"
 DONE = '(Published|"passed": true)'
 TABLE = PEOPLE.encode()
@@ -71,11 +71,11 @@ TEXTS = [
     Case("half of a sign at the end", _csv(TABLE + "30,m,ä".encode()[:-1] + b"\n"), NO_UTF8),
     Case("a byte order mark", _csv(b"\xef\xbb\xbf" + TABLE), DONE, status=0),
     Case("two byte order marks", _csv(b"\xef\xbb\xbf" * 2 + TABLE), "age"),
-    Case("UTF-16 with a mark", _csv(PEOPLE.encode("utf-16")), NO_UTF8),
-    Case("UTF-16 without a mark", _csv(PEOPLE.encode("utf-16-le")), "NUL bytes"),
-    Case("UTF-32", _csv(PEOPLE.encode("utf-32")), NO_UTF8),
-    Case("Latin-1", _csv(PEOPLE.replace("flu", "Fälle").encode("latin-1")), NO_UTF8),
-    Case("carriage returns as ends of lines", _csv(TABLE.replace(b"\n", b"\r")), "carriage return"),
+    Case("UTF-16 with a mark", _csv(PEOPLE.encode("utf-16")), DONE, status=0),
+    Case("UTF-16 without a mark", _csv(PEOPLE.encode("utf-16-le")), DONE, status=0),
+    Case("UTF-32", _csv(PEOPLE.encode("utf-32")), DONE, status=0),
+    Case("Latin-1", _csv(PEOPLE.replace("flu", "Fälle").encode("latin-1")), DONE, status=0),
+    Case("carriage returns as ends of lines", _csv(TABLE.replace(b"\n", b"\r")), DONE, status=0),
     Case("ends of lines of Windows", _csv(TABLE.replace(b"\n", b"\r\n")), DONE, status=0),
     Case("ends of lines of both kinds", _csv(TABLE.replace(b"cold\n", b"cold\r\n")), DONE, status=0),
     Case("no end of the last line", _csv(TABLE[:-1]), DONE, status=0),
@@ -90,24 +90,22 @@ TEXTS = [
         "a field too few deep in the file", _csv(LONG[:HALF] + b"30,m\n" + LONG[LONG.index(b"\n", HALF) + 1 :]), UNEVEN
     ),
     Case("an empty line in the middle", _csv(PEOPLE + "\n" + PEOPLE.partition("\n")[2]), DONE, status=0),
-    Case("a quote that is not closed", _csv(PEOPLE + f'30,m,"{MARK}\n'), UNEVEN),
+    Case("a quote that is not closed", _csv(PEOPLE + f'30,m,"{MARK}\n'), "a quote is not closed"),
     Case(
         "a quote that is opened in the first line",
         _csv('age,sex,"illness\n' + PEOPLE.partition("\n")[2]),
         "line 1 cannot be read: a quote in it is not closed",
     ),
-    Case("a quote within a value", _csv(PEOPLE.replace("flu", 'f"lu')), "quote"),
+    Case("a quote within a value", _csv(PEOPLE.replace("flu", 'f"lu')), DONE, status=0),
     Case("ends of lines within quotes", _csv(PEOPLE.replace(f"{MARK}flu", f'"{MARK}\nflu"')), DONE, status=0),
     Case(
         "ends of lines of Unicode in values", _csv(PEOPLE.replace("flu", "f\u2028l\u0085u\x0b\x0c\x1c")), DONE, status=0
     ),
     Case("a value of five million signs", _csv(PEOPLE + f"30,m,{MARK * 1_700_000}\n"), DONE, status=0),
     Case("one line of five million signs", _csv("n" * 5_000_000), "no such column|too long"),
-    Case(
-        "a title above the header", _csv("People of 2019\n" + PEOPLE), "line 1 is one field, and those below it have 3"
-    ),
+    Case("a title above the header", _csv("People of 2019\n" + PEOPLE), DONE, status=0),
     Case("a delimiter at the end of the header", _csv(PEOPLE.replace("illness", "illness,", 1)), UNEVEN),
-    Case("the delimiter as Excel says it", _csv("sep=,\n" + PEOPLE), "line 1 is a note for Excel"),
+    Case("the delimiter as Excel says it", _csv("sep=,\n" + PEOPLE), DONE, status=0),
     Case("columns of one name", _csv(PEOPLE.replace("sex", "age", 1)), "column names stand twice: 'age'"),
     Case("names that blanks tell apart", _csv(PEOPLE.replace("sex", " age ", 1)), "column names stand twice: 'age'"),
     Case("a column without a name", named(""), "line 1 looks like a header, and a name in it is empty"),
@@ -145,9 +143,9 @@ PACKED = [
         _packed("people.csv.zst", bytes(pa.compress(TABLE, codec="zstd", asbytes=True))[:-20]),
         "(cannot be unpacked|cut short)",
     ),
-    Case("an archive that says it is a table", _csv(zipped()), NO_UTF8),
+    Case("an archive that says it is a table", _csv(zipped()), "NUL bytes"),
     Case("an archive", _packed("people.zip", zipped()), "unknown kind of file"),
-    Case("a workbook", _packed("people.xlsx", zipped()), "unknown kind of file"),
+    Case("a workbook", _packed("people.xlsx", zipped()), "cannot be read as a workbook"),
     Case("Parquet cut short", _packed("people.parquet", parquet(people_frame())[:-100]), "cannot be read as"),
     Case("no Parquet at all", _packed("people.parquet", TABLE), "cannot be read as"),
     Case("an empty Parquet file", _packed("people.parquet", b""), "cannot be read as"),

@@ -307,6 +307,7 @@ MEANWHILE = [
         for number, says in (
             (signal.SIGINT, "interrupted; a release that was not finished is not published"),
             (signal.SIGTERM, "terminated; a release that was not finished is not published"),
+            (signal.SIGHUP, "terminated; a release that was not finished is not published"),
         )
         for stage, doing, engines in (("Coding", "rows are coded", BOTH), ("Auditing", "the file is audited", BOTH))
     ),

@@ -78,6 +78,8 @@ class Column:
     date_format: str | None = None
     leaves: tuple[str, ...] = ()
     intervals: tuple[Leaf, ...] = field(default=(), repr=False)
+    whole: bool = False
+    both_ends: bool = False
 
     @property
     def kind(self) -> str:
@@ -165,13 +167,20 @@ class Column:
             return quoted(self.order[min(cells) - self.missing])
         write = quoted if self.kind == "words" else self.text
         if low is None:
-            return f"< {write(high)}"
+            return f"≤ {math.ceil(high) - 1}" if self.both_ends else f"< {write(high)}"
         if high is None:
-            return f"≥ {write(low)}"
-        last = self.domain is not None and max(cells) == self.named + self.missing - 1
+            return f"≥ {math.ceil(low) if self.both_ends else write(low)}"
+        last = self.is_last(cells)
         if last and low == high:
             return write(low)
+        first, end = (math.ceil(low), high if last else math.ceil(high) - 1) if self.whole else (0, 1)
+        if first == end or self.both_ends:
+            return str(first) if first == end else f"{first}–{end}"
         return f"[{write(low)}, {write(high)}{']' if last else ')'}"
+
+    def is_last(self, cells: Cells) -> bool:
+        """Whether a region reaches to the end of a declared domain."""
+        return self.domain is not None and max(cells) == self.named + self.missing - 1
 
     def _alone(self, name: str) -> str:
         """A name that stands alone: one that is an interval itself is written as it is."""
@@ -307,8 +316,11 @@ def read_column(said: Any) -> Column:
     need(isinstance(said.get("missing"), bool), "a column does not say whether values are missing")
     kind = "leaves" if "taxonomy" in said else "words" if said["type"] == "ordinal" else "cuts"
     need(KEYS[kind] <= set(said), f"a column of {kind} lacks an entry")
-    need(set(said) <= KEYS[kind] | {"other", "scale", "date_format"}, "a column says more than it may")
+    need(set(said) <= KEYS[kind] | {"other", "scale", "date_format", "intervals"}, "a column says more than it may")
     scale = said.get("scale") or {"continuous": "number", "date": "date"}.get(said["type"], "")
+    whole = kind == "cuts" and scale == "whole"
+    need(said.get("intervals") in (("half-open", "closed") if whole else (None,)), "intervals of an unknown form")
+    scale = "number" if whole else scale
     need(scale in {"continuous": ("number",), "date": ("date", "time")}.get(said["type"], ("",)), "an unknown scale")
     common = {"name": said["name"], "type": said["type"], "scale": scale, "missing": said["missing"]}
     if kind == "words":
@@ -333,7 +345,14 @@ def read_column(said: Any) -> Column:
         need(
             domain[0] <= domain[1] and all(domain[0] < cut <= domain[1] for cut in cuts), "a cut outside of the domain"
         )
-    return Column(**common, cuts=cuts, domain=domain, date_format=said.get("date_format"))
+    need(not whole or len(set(map(math.ceil, cuts))) == len(cuts), "two cuts between the same whole numbers")
+    need(
+        not whole or all(end == math.ceil(end) for end in domain or ()), "a domain of whole numbers ends at a fraction"
+    )
+    both_ends = said.get("intervals") == "closed"
+    return Column(
+        **common, cuts=cuts, domain=domain, date_format=said.get("date_format"), whole=whole, both_ends=both_ends
+    )
 
 
 def walk_leaves(node: Any, seen: set[str]) -> Iterator[str]:

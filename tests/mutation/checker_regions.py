@@ -161,10 +161,11 @@ def read_observed(column: Column, text: str) -> Cells:
         return read_names(column, text)
     known, gap = text.removeprefix("missing or "), text.startswith("missing or ")
     need(column.missing or not gap, "an observed label has missing values that there are none of")
-    ends = re.fullmatch(r"\[(.*), (.*)\]", known)
+    ends = re.fullmatch(r"(-?\d+)–(-?\d+)" if column.both_ends else r"\[(.*), (.*)\]", known)
     low, high = (read_end(column, end) for end in (ends.groups() if ends else (known, known)))
     need(low < high if ends else True, "an observed label is turned round")
-    written = column.text(low) if not ends else f"[{column.text(low)}, {column.text(high)}]"
+    both = f"{low}–{high}" if column.both_ends else f"[{column.text(low)}, {column.text(high)}]"
+    written = both if ends else column.text(low)
     need(written == known, "an observed label is written otherwise")
     first, last = column.cell(low), column.cell(high)
     need(first is not None and last is not None, "an observed label is beyond the domain")

@@ -21,6 +21,7 @@ from checker_regions import Recoding, read_recoding
 KINDS = ("csv", "parquet", "arrow")
 MANIFEST = {
     "format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "data", "rows", "audit", "files",
+    "created",
 }  # fmt: skip
 RAW = ("sensitive", "target", "count", "sample-weight", "insensitive")
 ROLES = (*RAW, "identifier", "quasi-identifier", "entity")
@@ -325,7 +326,8 @@ def observed_label(column: Column, cells: Cells, known: Sequence[Any]) -> str:
         return column.label(cells | set(range(min(here), max(here))))
     values = [column.raw(value) for value in known]
     low, high = column.text(min(values)), column.text(max(values))
-    text = low if low == high else f"[{low}, {high}]"
+    both = f"{low}–{high}" if column.both_ends else f"[{low}, {high}]"
+    text = low if low == high else both
     return f"missing or {text}" if column.missing and 0 in cells else text
 
 

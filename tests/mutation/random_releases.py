@@ -256,6 +256,8 @@ def output(d: Drawn) -> None:
         found["values"] = "labels"  # regions are not told, so persons could not be counted
     if found["values"] == "bounds" and "domain" in d.spec["columns"].get("number", {}):
         d.spec["columns"]["number"]["domain"][1] += 1  # bounds cannot tell a cut at the end of the domain
+    if found["values"] == "labels" and "number" in d.spec["columns"] and rng.random() < 0.4:
+        found["intervals"] = "closed"
     d.spec["output"] = found
 
 

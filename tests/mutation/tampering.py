@@ -167,9 +167,12 @@ def forge(p: Planted, source: pl.DataFrame) -> None:
             label = label if label in held.labels or not known else known[0]
             line |= {"labels": held.different, "frequent_persons": held.persons, "frequent_label": label}
     with suppress(Exception):  # a report of groups that are too small has no texts and no page
-        report, page = expected_report(p.path, p.manifest, report)
-        (p.path / "report.html").write_text(page, encoding="utf-8")
+        report, _ = expected_report(p.path, p.manifest, report)
     p.write_json("report.json", report)
+    if p.hashes:
+        p.hash()
+    with suppress(Exception):  # the page tells the hashes of the others
+        (p.path / "report.html").write_text(expected_report(p.path, p.manifest, report)[1], encoding="utf-8")
     if p.hashes:
         p.hash()
     p.write_json("manifest.json", p.manifest)

@@ -130,6 +130,7 @@ SETS = [{"columns": ["age", "hours"], "k": 8}, {"columns": ["hours", "town"]}]
 LOG = {"workload.query_log": {"path": "log.sql"}}
 DIVERSE = {"columns.ill.diversity": None, "columns.ill.reason": None}
 FILE = {"data.source": "people.csv"}
+MESSY = {"data.source": "messy.csv", "data.decimal": "."}
 BORN = {"columns.born": {"role": "quasi-identifier", "type": "date", "date_format": "%d.%m.%Y"}}
 
 # For each setting: what else is asked, and two values with which the outcome is another one.
@@ -141,6 +142,16 @@ CHANGES: dict[str, tuple[Mapping[str, Any], Any, Any]] = {
     "data.default_role": ({"columns.raw": None}, None, "insensitive"),
     "data.delimiter": (FILE, None, ";"),
     "data.header": (FILE, None, False),
+    "data.encoding": (FILE, None, "utf-16"),
+    "data.quote": (MESSY, '"', ""),
+    "data.comment": (MESSY, None, "1"),
+    "data.header_row": (MESSY, None, 2),
+    "data.skip_rows": (MESSY, None, [7, 8]),
+    "data.decimal": ({"data.source": "messy.csv", "columns.pay.role": "quasi-identifier"}, ".", ","),
+    "data.thousands": ({"data.source": "messy.csv", "columns.pay.role": "quasi-identifier"}, "", "."),
+    "data.sheet": ({"data.source": "people.xlsx"}, None, "some"),
+    "data.value_labels": ({"data.source": "people.sav"}, None, False),
+    "columns.raw.missing": ({}, [], ["u"]),
     "data.table": ({"data.source": "sqlite:people.db"}, "people", "others"),
     "data.query": ({"data.source": "sqlite:people.db"}, "select * from people", "select * from people limit 200"),
     "columns.raw.role": ({}, "insensitive", "identifier"),
@@ -195,8 +206,10 @@ CHANGES: dict[str, tuple[Mapping[str, Any], Any, Any]] = {
     "output.values": ({}, "labels", "bounds"),
     "output.regions": ({"output.consent": True}, "domain", "observed"),
     "output.order": ({"output.consent": True}, "sorted", "original"),
+    "output.intervals": ({}, "half-open", "closed"),
     "output.consent": ({"output.order": "original"}, False, True),
     "output.populations": (TREE, "exact", "majority"),
+    **{f"report.{name}": ({}, "one", "other") for name in ("title", "table_name", "contact")},
     "workload.query_log.path": (LOG, "log.sql", "other.sql"),
     "workload.query_log.dialect": (LOG, None, "tsql"),
     "workload.query_log.table": (LOG, None, "somewhere"),
@@ -204,8 +217,8 @@ CHANGES: dict[str, tuple[Mapping[str, Any], Any, Any]] = {
     "workload.query_log.selections": (LOG, 50, 0),
     "workload.query_log.minterms": (LOG, 0, 3),
 }
-ONLY_WORK = {"engine.memory", "engine.spill", "engine.hand_over"}
-"""How an engine works: the release does not depend on them, which the tests of engines hold."""
+ONLY_WORK = {"engine.memory", "engine.spill", "engine.hand_over", "output.to", "output.table"}
+"""How an engine works, and where else the table is written: the release does not depend on them, which other tests hold."""
 SAME_RESULT = {"method.gamma", "method.average", "method.candidates", "method.pruning", "method.suppression"}
 """Settings that change the choice only where choices are close; the manifest tells them in any case."""
 
@@ -221,6 +234,7 @@ def keys() -> set[str]:
         "method": spec.MethodSpec,
         "engine": spec.EngineSpec,
         "output": spec.OutputSpec,
+        "report": spec.ReportSpec,
         "workload.query_log": spec.QueryLogSpec,
     }
     assert {*of, "columns", "decisions", "folder"} - {"workload.query_log"} == set(parts)
@@ -233,12 +247,28 @@ def generic(name: str) -> str:
     return f"columns.*.{rest[-1]}" if first == "columns" else name
 
 
+def write_messy(frame: pl.DataFrame, folder: Path) -> None:
+    """The same rows with quotes, and numbers that may have decimals or thousands; as a workbook; with labels."""
+    import pyreadstat
+
+    quoted = frame.with_columns(pl.concat_str(pl.lit("1."), pl.col("pay").cast(pl.String).str.zfill(3)).alias("pay"))
+    quoted.with_columns(pl.col("raw") + ',"').write_csv(folder / "messy.csv")
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(folder / "people.xlsx") as book:
+        for name, rows in (("all", frame), ("some", frame.head(200))):
+            rows.write_excel(book, name)
+    with_codes = frame.with_columns(pl.col("raw").replace_strict({"u": 1, "v": 2}))
+    pyreadstat.write_sav(with_codes, folder / "people.sav", variable_value_labels={"raw": {1: "u", 2: "v"}})
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     import sqlite3
 
     frame = people()
     frame.write_csv(tmp_path / "people.csv")
+    write_messy(frame, tmp_path)
     (tmp_path / "log.sql").write_text(
         "select * from people where age > 50;\nselect * from people where [hours] < 20;\n"
         "select town from people where age > 50 group by town;\nselect * from people where hours > 30 and age > 35;\n"

@@ -196,20 +196,21 @@ def nominal_cells(draw: st.DrawFn, name: str, *, most: int = 5) -> NominalCells:
 def ordered_cells(draw: st.DrawFn, name: str) -> OrderedCells:
     """Numbers, dates or times with some cuts, open or in a domain."""
     scale = draw(st.sampled_from(Scale))
-    if scale == Scale.NUMBER:
-        numbers = (
-            st.integers(-(2**60), 2**60)
-            | st.floats(-1e6, 1e6).map(lambda value: value + 0.0)
-            | st.floats(-1e300, 1e300)
-        )
+    if scale.is_number:
+        whole = st.integers(-(2**60), 2**60) | st.integers(-5, 5)
+        fractions = st.floats(-1e6, 1e6).map(lambda value: value + 0.0) | st.floats(-1e300, 1e300)
+        numbers = whole if scale == Scale.WHOLE else whole | fractions
         found: list[Any] = sorted(draw(st.lists(numbers, max_size=4, unique_by=float)), key=float)
+        if scale == Scale.WHOLE and draw(st.booleans()):
+            found[1:-1] = [number - 0.5 if abs(number) < 2**50 else number for number in found[1:-1]]
     else:
         moments = st.dates() if scale == Scale.DATE else st.datetimes()
         found = [moment.isoformat() for moment in sorted(draw(st.lists(moments, max_size=4, unique=True)))]
-    kind = ColumnType.CONTINUOUS if scale == Scale.NUMBER else ColumnType.DATE
+    kind = ColumnType.CONTINUOUS if scale.is_number else ColumnType.DATE
     domain = (found[0], found[-1]) if len(found) > 1 and draw(st.booleans()) else ()
     cuts = tuple(found[1:-1] if domain else found)
-    return OrderedCells(name, kind, scale, cuts, draw(st.booleans()), domain)
+    closed = scale == Scale.WHOLE and draw(st.booleans())
+    return OrderedCells(name, kind, scale, cuts, draw(st.booleans()), domain, closed=closed)
 
 
 @st.composite

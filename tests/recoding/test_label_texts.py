@@ -206,3 +206,55 @@ def test_every_region_of_a_column_has_a_label_that_the_audit_reads(recoding: Rec
     node = data.draw(st.integers(0, len(recoding.tree.column) - 1))
     for index, column in enumerate(recoding.columns):
         assert read_label(column.label(recoding.boxes.cells(node, index)), meaning_of(column)) is not None
+
+
+def whole(
+    cuts: tuple[float, ...], *, closed: bool, missing: bool = False, domain: tuple[int, ...] = ()
+) -> OrderedCells:
+    return OrderedCells("x", ColumnType.CONTINUOUS, Scale.WHOLE, cuts, missing, domain, closed=closed)
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "label"),
+    [
+        (whole((39, 40, 43), closed=False), [1], "39"),
+        (whole((39, 40, 43), closed=False), [2], "[40, 43)"),
+        (whole((39, 40, 43), closed=False), [0], "< 39"),
+        (whole((38.5, 39.5, 43), closed=False), [1], "39"),
+        (whole((38.5, 39.5, 43), closed=False), [2], "[39.5, 43)"),
+        (whole((38.5, 39.5, 43), closed=True), [2], "40–42"),
+        (whole((38.5, 39.5, 42.5), closed=True), [2], "40–42"),
+        (whole((38.5, 39.5, 42.5), closed=True), [3], "≥ 43"),
+        (whole((39, 40, 43), closed=True), [1], "39"),
+        (whole((39, 40, 43), closed=True), [2], "40–42"),
+        (whole((39, 40, 43), closed=True), [0, 1], "≤ 39"),
+        (whole((39, 40, 43), closed=True), [3], "≥ 43"),
+        (whole((-9, -4), closed=True), [1], "-9–-5"),
+        (whole((39,), closed=True, missing=True), [0, 1], "missing or ≤ 38"),
+        (whole((39,), closed=True, missing=True), [1, 2], "not missing"),
+        (whole((18, 65), closed=True, domain=(0, 120)), [0], "0–17"),
+        (whole((18, 65), closed=True, domain=(0, 120)), [2], "65–120"),
+        (whole((18, 120), closed=True, domain=(0, 120)), [2], "120"),
+        (whole((18, 120), closed=True, domain=(0, 120)), [1], "18–119"),
+        (whole((1, 120), closed=False, domain=(0, 120)), [0], "0"),
+        (whole((18,), closed=True, domain=(0, 120), missing=True), [1, 2], "0–120"),
+    ],
+)
+def test_whole_numbers(column: OrderedCells, cells: list[int], label: str) -> None:
+    assert column.label(cells) == label
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("text", ["[39, 40)", "[40, 42]", "40–42.0", "40-42", "42–40", "40–", "–42", "≤ 38.0", "≤ ", "40–41–42", "039", "< 39", "[39, 43)"])  # fmt: skip
+def test_the_audit_knows_one_spelling_of_whole_numbers(closed: bool, text: str) -> None:
+    from anonfit.auditing.labels import cell_reader
+    from anonfit.auditing.spelling import speller
+
+    entry = {"type": "continuous", "scale": "whole", "missing": False, "cuts": [38.5, 40, 43], "domain": None}
+    meaning = read_meaning("x", {**entry, "intervals": "closed" if closed else "half-open"})
+    values = read_label(text, meaning)
+    assert (
+        values is None
+        or cell_reader(meaning)(values) in (None, [])
+        or not speller(meaning, observed=False)(text, values)
+    )

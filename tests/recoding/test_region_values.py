@@ -24,7 +24,7 @@ from strategies import tries
 def value(cut: Cut | None, scale: Scale) -> Any:
     if cut is None:
         return None
-    if scale == Scale.NUMBER:
+    if scale.is_number:
         return float(cut)
     return date.fromisoformat(str(cut)) if scale == Scale.DATE else datetime.fromisoformat(str(cut))
 

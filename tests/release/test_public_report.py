@@ -217,7 +217,7 @@ def test_the_page_shows_texts_as_they_are() -> None:
     )
     page = report_page(release.report)
     assert odd not in page
-    assert "&lt;span class=&quot;bar&quot;&gt;&amp;&quot;" in page
+    assert "&lt;span class=&#34;bar&#34;&gt;&amp;&#34;" in page
     assert "every group has at least" in page
 
 

@@ -153,6 +153,7 @@ def test_a_value_that_too_few_have_cannot_be_disclosed_from_the_start() -> None:
         (
             lambda columns, parts: (
                 columns["hours"].update(type="date", scale="date", cuts=["2020-01-01"], date_format=None),
+                columns["hours"].pop("intervals"),
                 parts.update(hours=[0, 1]),
             ),
             "'hours' has cuts of another kind",
@@ -199,9 +200,9 @@ def test_a_recoding_of_mondrian_is_refused() -> None:
 
 
 def test_only_top_down_refinement_starts_from_a_recoding() -> None:
-    with pytest.raises(SpecError, match=r"method.start is for algorithm = 'tdr' only"):
+    with pytest.raises(SpecError, match=r"start is for algorithm = 'tdr' only"):
         released(algorithm="mondrian", start=Recoding.from_json(coarse()))
-    with pytest.raises(SpecError, match=r"method.start must be the path"):
+    with pytest.raises(SpecError, match=r"start must be the path"):
         released(start=3)
     with pytest.raises(RequestError, match="no such recoding"):
         released(start="nowhere.json")

@@ -156,6 +156,7 @@ def test_the_folder_is_whole_audited_and_loads(tmp_path: Path, populations: str)
         "audit.json",
         "manifest.json",
         "model.json",
+        "report.html",
         "tree.svg",
         "tree.txt",
     ]

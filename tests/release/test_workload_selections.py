@@ -206,9 +206,9 @@ def test_random_selections_of_rare_rows_give_valid_releases() -> None:
     ("selections", "sentence"),
     [
         (["agee > 3"], "agee"),
-        (["age > 3", "upper(sex) = 'F'"], "workload.selections\\[1\\]"),
-        (["age in (select 1)"], "workload.selections\\[0\\]"),
-        (["age >"], "workload.selections\\[0\\]"),
+        (["age > 3", "upper(sex) = 'F'"], "selections\\[1\\]"),
+        (["age in (select 1)"], "selections\\[0\\]"),
+        (["age >"], "selections\\[0\\]"),
         ([{"each": "nothing"}], "nothing"),
     ],
 )

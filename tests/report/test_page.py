@@ -17,8 +17,8 @@ import pytest
 from reported import KINDS, ODD, K, people, released
 
 import anonfit as af
-from anonfit.report.markup import percent, share_text, value_text
 from anonfit.report.page import internal_page, report_page
+from anonfit.report.words import percent, share_text, value_text
 
 VOID = {"meta", "link", "br", "img", "hr"}
 
@@ -121,22 +121,24 @@ def test_the_page_can_be_read_by_everybody(folders: Path, kind: str) -> None:
 def test_every_text_is_escaped(folders: Path) -> None:
     text = (folders / "wide" / "report.html").read_text(encoding="utf-8")
     assert "<script" not in text
-    assert "alert('x')&lt;/script&gt;" in text
+    assert "alert(&#39;x&#39;)&lt;/script&gt;" in text
     page = Page(text)
     assert any(ODD in one for one in page.texts)
     assert any(ODD in str(one.get("aria-label")) for one in page.all("svg"))
 
 
-def test_the_page_is_made_of_report_json_alone(folders: Path) -> None:
+def test_the_page_is_made_of_report_and_manifest_alone(folders: Path) -> None:
     for kind in PAGES:
-        report = json.loads((folders / kind / "report.json").read_text(encoding="utf-8"))
-        assert report_page(report) == (folders / kind / "report.html").read_text(encoding="utf-8")
+        report, manifest = (
+            json.loads((folders / kind / name).read_text(encoding="utf-8")) for name in ("report.json", "manifest.json")
+        )
+        assert report_page(report, manifest) == (folders / kind / "report.html").read_text(encoding="utf-8")
 
 
 SECTIONS = {
-    "blind": {"asked", "attacker", "audit", "sizes", "risk", "attack", "detail", "partition", "board"},
+    "blind": {"asked", "attacker", "audit", "risk", "detail", "columns", "sizes", "attack", "partition", "losses"},
     "classes": {"workload", "comparison"},
-    "selections": {"workload", "comparison"},
+    "selections": {"answers", "comparison"},
     "curve": {"curve"},
 }
 
@@ -144,7 +146,12 @@ SECTIONS = {
 def test_sections_are_there_where_there_is_something_to_tell(folders: Path) -> None:
     for kind, more in SECTIONS.items():
         page = Page((folders / kind / "report.html").read_text(encoding="utf-8"))
-        expected = SECTIONS["blind"] | more | (SECTIONS["classes"] if kind == "curve" else set())
+        expected = (
+            SECTIONS["blind"]
+            | {"board", "checks", "signatures"}
+            | more
+            | (SECTIONS["classes"] if kind == "curve" else set())
+        )
         assert {one["id"] for one in page.all("section")} == expected
 
 
@@ -155,10 +162,10 @@ def test_the_internal_page_says_that_it_is_private(folders: Path) -> None:
     assert "age = 30" in internal
     assert "do not publish" not in public
     assert "age = 30" not in public
-    assert "Internal report" in internal
+    assert "internal report" in internal
     report = json.loads((folders / "selections" / "report.json").read_text(encoding="utf-8"))
-    assert "Public report" in report_page(report)
-    assert "Internal report" in internal_page(report)
+    assert "public report" in report_page(report)
+    assert "internal report" in internal_page(report)
 
 
 def test_the_review_board_gets_sentences(folders: Path) -> None:
@@ -258,3 +265,14 @@ def test_the_page_can_be_printed(folders: Path, tmp_path: Path) -> None:
     data: Any = printed.read_bytes()
     assert data.startswith(b"%PDF")
     assert b"/MediaBox" in data
+
+
+@needs_browser
+@pytest.mark.parametrize("kind", ["everything", "selections", "curve"])
+def test_what_a_board_must_read_is_printed_on_five_pages_at_most(folders: Path, tmp_path: Path, kind: str) -> None:
+    text, annex, _ = (folders / kind / "report.html").read_text(encoding="utf-8").partition('<div class="annex">')
+    assert annex
+    page, printed = tmp_path / "main.html", tmp_path / "main.pdf"
+    page.write_text(f"{text}</main></div></body></html>", encoding="utf-8")
+    browse(tmp_path, page.as_uri(), f"--print-to-pdf={printed}")
+    assert 1 <= printed.read_bytes().count(b"/MediaBox") <= 5

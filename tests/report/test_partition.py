@@ -13,7 +13,7 @@ from reported import people, released
 import anonfit as af
 from anonfit.metrics import detail as partition
 from anonfit.recoding.recoding import Recoding
-from anonfit.report.markup import tiling_figure
+from anonfit.report.pictures import tiling_figure
 
 
 def drawn(recoding: Recoding, frame: pl.DataFrame) -> dict[str, Any] | None:
@@ -144,7 +144,7 @@ def test_a_large_tiling_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_edges_are_drawn_in_their_order(scale: str, edges: list[str | None]) -> None:
-    from anonfit.report.markup import _places
+    from anonfit.report.pictures import _places
 
     places, _ = _places({"column": "x", "scale": scale, "edges": edges})
     assert places[0] == 0

@@ -9,7 +9,7 @@ import pytest
 
 from anonfit.metrics.queries import QueryAnswer, QueryError, internal_queries, public_queries, query_figures
 from anonfit.privacy.disclosure import Disclosure
-from anonfit.report.utility_sections import _rules, queries_part
+from anonfit.report.page import page
 from anonfit.workload.logs.tallies import Ask
 
 
@@ -65,12 +65,15 @@ def test_means_are_over_all_times_a_query_was_asked() -> None:
     assert query_figures([]) == {}
 
 
+def shown(name: str, **report: Any) -> str:
+    return page(f"report/{name}.html", report={"selections": None, **report})
+
+
 def test_pages_say_what_there_is() -> None:
-    assert "cannot be told" in queries_part(told(query(9, 40, 20.0)))
-    assert "90.0" in queries_part(told(query(180, 200, 150.0)))
+    assert "cannot be told" in shown("answers", queries=told(query(9, 40, 20.0)))
+    assert "90.0" in shown("answers", queries=told(query(180, 200, 150.0)))
     internal = internal_queries([Ask(None, (("count", None),))], [query(50, 100, 60.0)], left_out=2)
-    page = queries_part(internal)
-    assert "all rows" in page
-    assert "2 further questions" in page
-    (empty,) = _rules({"rules": {"found": 0, "hold": 0, "not_told": 0, "rules": []}})
-    assert "No rule was found" in empty
+    text = shown("answers", queries=internal)
+    assert "all rows" in text
+    assert "2 further questions" in text
+    assert "No rule was found" in shown("rules", rules={"found": 0, "hold": 0, "not_told": 0, "rules": []})

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from anonfit.runtime import compiling
+from anonfit.runtime import compiling, machine_code
+from anonfit.runtime.machine_code import CodeFolder
 
 
 def _add(a: int, b: int) -> int:
@@ -21,8 +25,13 @@ _add.__module__ = "trial.part"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(compiling, "cache_folder", lambda _: tmp_path)
+    keep(monkeypatch, own=CodeFolder(tmp_path))
     return tmp_path
+
+
+def keep(monkeypatch: pytest.MonkeyPatch, *, own: CodeFolder | None = None, brought: CodeFolder | None = None) -> None:
+    monkeypatch.setattr(machine_code, "own", lambda _: own)
+    monkeypatch.setattr(machine_code, "brought", lambda _: brought)
 
 
 def _files(folder: Path, ending: str) -> list[Path]:
@@ -49,8 +58,7 @@ def _replace_by_folder(path: Path) -> None:
 
 
 def test_machine_code_depends_on_the_files_of_its_constants() -> None:
-    root = Path(compiling.__file__).parent.parent
-    files = [path for pattern in compiling.CONSTANTS["engines"] for path in root.glob(pattern)]
+    files = [path for pattern in machine_code.CONSTANTS["engines"] for path in machine_code.PACKAGE.glob(pattern)]
     assert {"schema.py", "targets.py", "objectives.py", "diversity.py", "likeness.py"} <= {path.name for path in files}
 
 
@@ -92,3 +100,125 @@ def test_a_full_disk_is_no_failure(folder: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(IndexDataCacheFile, "_open_for_write", full)
     assert compiling.kernel(_add)(1, 2) == 3
     assert compiling.kernel(_add, "int64(int64, int64)")(1, 2) == 3
+
+
+# --- machine code that a package brings ---------------------------------------------------------------------------
+
+
+def _hits(function: Any) -> int:
+    assert function(1, 2) == 3
+    return sum(function.stats.cache_hits.values())
+
+
+@pytest.fixture
+def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CodeFolder:
+    """Machine code as the build of a package leaves it."""
+    built = CodeFolder(tmp_path / "built", "some-processor")
+    built.path.mkdir()
+    keep(monkeypatch, own=built)
+    assert _hits(compiling.kernel(_add)) == 0
+    return built
+
+
+def test_what_a_package_brings_is_not_compiled_though_nothing_can_be_written(
+    packaged: CodeFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packaged.path.chmod(0o555)
+    keep(monkeypatch, brought=packaged)
+    assert _hits(compiling.kernel(_add)) == 1
+
+
+def test_machine_code_is_found_wherever_the_package_is_put(
+    packaged: CodeFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved = packaged.path.rename(packaged.path.parent / "elsewhere")
+    keep(monkeypatch, brought=CodeFolder(moved, packaged.processor))
+    assert _hits(compiling.kernel(_add)) == 1
+
+
+def test_code_for_another_processor_is_compiled_and_kept_apart(
+    packaged: CodeFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {path: path.read_bytes() for path in packaged.path.iterdir()}
+    (tmp_path / "own").mkdir()
+    keep(monkeypatch, own=CodeFolder(tmp_path / "own"), brought=CodeFolder(packaged.path, "another-processor"))
+    assert [_hits(compiling.kernel(_add)) for _ in range(2)] == [0, 1]
+    assert {path: path.read_bytes() for path in packaged.path.iterdir()} == before
+
+
+def test_damaged_code_of_a_package_is_neither_run_nor_removed(
+    packaged: CodeFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in _files(packaged.path, "nbc"):
+        _turn_bits(path)
+    keep(monkeypatch, brought=packaged)
+    assert _hits(compiling.kernel(_add)) == 0
+    assert len(_files(packaged.path, "nbi")) == 1
+
+
+def test_an_older_processor_gets_the_code_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    features: dict[str, bool] = dict.fromkeys(machine_code.NEEDS["x86-64-v3"], True)
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", lambda: features)
+    try:
+        machine_code.processors.cache_clear()
+        assert machine_code.processors() == ("x86-64-v3", "x86-64")
+        features["avx2"] = False
+        machine_code.processors.cache_clear()
+        assert machine_code.processors() == ("x86-64",)
+    finally:
+        machine_code.processors.cache_clear()
+
+
+def test_a_package_for_another_numba_brings_nothing_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine_code, "BROUGHT", tmp_path)
+    machine_code.brought.cache_clear()
+    try:
+        (tmp_path / "python3.1-numba0.1").mkdir()
+        assert machine_code.brought("engines") is None
+        assert "is for python3.1-numba0.1, not for python3." in machine_code.why_not_brought()
+        machine_code.brought.cache_clear()
+        place = machine_code.place(tmp_path, machine_code.processors()[-1], "engines")
+        place.mkdir(parents=True)
+        assert machine_code.brought("engines") == CodeFolder(place, machine_code.processors()[-1])
+    finally:
+        machine_code.brought.cache_clear()
+
+
+def test_a_build_uses_the_kernels_of_every_algorithm() -> None:
+    from anonfit.engines.memory import growing, refining_kernels, tree_kernels, tree_splits
+    from anonfit.release.warmup import compile_all
+
+    compile_all()
+    for kernel in (
+        growing.grow_subtree,
+        refining_kernels.count_entities,
+        refining_kernels.count_values,
+        tree_kernels.part_rows,
+        tree_kernels.part_spans,
+        tree_splits.weigh,
+    ):
+        assert kernel.signatures
+
+
+@pytest.mark.slow
+def test_a_build_leaves_out_no_kernel(tmp_path: Path) -> None:
+    script = machine_code.PACKAGE.parent.parent / "scripts" / "machine_code.py"
+    processor = machine_code.processors()[-1]
+    environment = os.environ | {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
+    subprocess.run([sys.executable, str(script), processor, str(tmp_path)], env=environment, check=True)
+    import anonfit.engines.memory.trees  # loads the kernels
+
+    built = {path.name.rsplit("-", 1)[0] for path in tmp_path.rglob("*.nbi")}
+    kernels = {
+        f"{item.py_func.__module__}.{item.py_func.__qualname__}"
+        for module in list(sys.modules.values())
+        if module.__name__.startswith(("anonfit.engines.memory.", "anonfit.auditing."))
+        for item in vars(module).values()
+        if hasattr(item, "targetoptions") and not item.targetoptions.get("no_cpython_wrapper")
+    }
+    assert anonfit.engines.memory.trees
+    assert len(kernels) > 10
+    assert kernels <= built

@@ -51,7 +51,8 @@ def column_specs(draw: st.DrawFn) -> ColumnSpec:
             )
         )
     if role != Role.QUASI_IDENTIFIER:
-        return ColumnSpec(role, release=role != Role.IDENTIFIER and draw(st.booleans()))
+        codes = tuple(draw(st.lists(st.sampled_from(["-9", "999", "unknown"]), unique=True)))
+        return ColumnSpec(role, release=role != Role.IDENTIFIER and draw(st.booleans()), missing=codes)
     kind = draw(st.none() | st.sampled_from(ColumnType))
     if kind == ColumnType.ORDINAL:
         return ColumnSpec(role, kind, order=tuple(draw(st.lists(st.text(max_size=5), min_size=1, unique=True))))
@@ -225,12 +226,15 @@ def specs(draw: st.DrawFn) -> Spec:
             attack_limit=draw(st.floats(0, 1)) if has_sensitive else 1.0,
         ),
         data=DataSpec(
-            draw(st.none() | st.text(min_size=1, max_size=8)),
-            tuple(draw(st.lists(st.text(max_size=4), max_size=3))),
-            draw(st.sampled_from(["category", "drop", "error"])),
-            draw(st.none() | st.just(Role.INSENSITIVE)),
-            draw(st.none() | st.characters(codec="ascii", exclude_characters='\0\r\n"')),
-            draw(st.none() | st.booleans()),
+            source=draw(st.none() | st.text(min_size=1, max_size=8)),
+            missing=tuple(draw(st.lists(st.text(max_size=4), max_size=3))),
+            missing_policy=draw(st.sampled_from(["category", "drop", "error"])),
+            default_role=draw(st.none() | st.just(Role.INSENSITIVE)),
+            delimiter=draw(st.none() | st.characters(codec="ascii", exclude_characters='\0\r\n"')),
+            header=draw(st.none() | st.booleans()),
+            encoding=draw(st.sampled_from([None, "cp1252", "utf-16"])),
+            skip_rows=draw(st.none() | st.integers(0, 9) | st.lists(st.integers(1, 9)).map(tuple)),
+            thousands=draw(st.sampled_from([None, "", ".", " "])),
         ),
         method=method,
         engine=EngineSpec(draw(st.sampled_from(["auto", "memory"]))),

@@ -125,4 +125,6 @@ def test_no_module_but_the_declared_ones_lists_the_settings_of_the_method() -> N
 
 
 def test_columns_have_the_settings_that_keywords_give_one_at_a_time() -> None:
-    assert set(COLUMNS.values()) | {"release"} == set(IN_COLUMNS) == set(model.ColumnSettings.__annotations__)
+    assert (
+        set(COLUMNS.values()) | {"release", "missing"} == set(IN_COLUMNS) == set(model.ColumnSettings.__annotations__)
+    )

@@ -189,27 +189,27 @@ def test_taxonomies_may_be_objects(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         ({"insensitive": ["o", "o"]}, RequestError, "^insensitive names the column 'o' twice.$"),
         ({"min_gain": 1.0}, SpecError, "none steers the splits: remove it, or give a column the role 'target'"),
-        ({"targets": ["age", "age"]}, SpecError, "workload.targets names 'age' twice"),
-        ({"targets": [{"weight": 2}]}, SpecError, r"workload.targets\[0\] has no column"),
-        ({"targets": {"outcome": 2}}, SpecError, r"workload.targets\[0\] has no column"),
+        ({"targets": ["age", "age"]}, SpecError, "targets names 'age' twice"),
+        ({"targets": [{"weight": 2}]}, SpecError, r"targets\[0\] has no column"),
+        ({"targets": {"outcome": 2}}, SpecError, r"targets\[0\] has no column"),
         ({"targets": ["o"], "criterion": "infogian"}, SpecError, "did you mean 'infogain'"),
         ({"criterion": "lsd"}, SpecError, "needs a target"),
-        ({"selections": [5]}, SpecError, r"workload.selections\[0\]\] must be a table"),
-        ({"selections": ["age > 5", {}]}, SpecError, r"workload.selections\[1\] must have a where"),
+        ({"selections": [5]}, SpecError, r"selections\[0\]\] must be a table"),
+        ({"selections": ["age > 5", {}]}, SpecError, r"selections\[1\] must have a where"),
         ({"weights": {"ages": 2}}, SpecError, "did you mean 'age'"),
-        ({"weights": [2, 1]}, SpecError, r"\[workload.weights\] must be a table"),
+        ({"weights": [2, 1]}, SpecError, r"\[weights\] must be a table"),
         ({"sensitive": {"illness": "entropy-l"}}, RequestError, "what is asked of 'illness' must be such as"),
         ({"sensitive": {"illness": ["entropy-l"]}}, RequestError, "what is asked of 'illness' must be such as"),
         ({"sensitive": {"illness": {"model": "entropy-l"}}}, SpecError, "entropy-l needs l"),
-        ({"sensitive": {"illness": {"model": "entropy-l", "k": 3}}}, SpecError, r"privacy.diversity\[0\].k"),
+        ({"sensitive": {"illness": {"model": "entropy-l", "k": 3}}}, SpecError, r"sensitive\[0\].k"),
         (
             {"sensitive": {"illness": {"column": "pay", "model": "distinct-l", "l": 2}}},
             RequestError,
             "'illness' names the column 'pay'",
         ),
-        ({"missing": "NA"}, SpecError, "data.missing must be a list of texts"),
+        ({"missing": "NA"}, SpecError, "missing must be a list of texts"),
         ({"max_confidence": 0.5}, SpecError, "there is none"),
-        ({"denoise": True}, SpecError, "workload.denoise has no target"),
+        ({"denoise": True}, SpecError, "denoise has no target"),
     ],
 )
 def test_wrong_keywords_are_refused(words: dict[str, Any], kind: type[RequestError], sentence: str) -> None:
@@ -270,7 +270,7 @@ def test_numbers_and_truths_of_numpy_are_those_of_python(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("k", [True, np.bool_(True), 2.5, np.float64(3.0), "3"])
 def test_what_is_no_whole_number_is_not_made_one(k: Any) -> None:
-    with pytest.raises(SpecError, match="privacy.k must be a whole number"):
+    with pytest.raises(SpecError, match="k must be a whole number"):
         api.anonymize("people.csv", quasi_identifiers=["age"], k=k)
 
 

@@ -128,7 +128,13 @@ def test_every_key_of_the_contract_that_works_is_read() -> None:
             "odd name": ColumnSpec(Role.ENTITY),
         },
         privacy=PrivacySpec(10, 0.05, 0.9, (DiversitySpec("diagnosis", "entropy-l", {"l": 3.0}),)),
-        data=DataSpec("patients.csv", ("", "?", "NA"), "category", Role.INSENSITIVE, ";", True),
+        data=DataSpec(
+            source="patients.csv",
+            missing=("", "?", "NA"),
+            default_role=Role.INSENSITIVE,
+            delimiter=";",
+            header=True,
+        ),
         method=MethodSpec("mondrian", "infogain", CutPoints.VALUE, 7, "all", ("age",), "blend", 0.25, 4.0),
         engine=EngineSpec("memory"),
         output=OutputSpec("csv", "bounds", "domain", "original", True),  # type: ignore[arg-type]
@@ -150,7 +156,7 @@ def test_every_key_of_the_contract_that_works_is_read() -> None:
 
 def test_what_is_not_written_has_its_default() -> None:
     spec = parse_spec(SMALL)
-    assert spec.data == DataSpec("people.csv")
+    assert spec.data == DataSpec(source="people.csv")
     assert (spec.method, spec.engine, spec.output) == (MethodSpec(), EngineSpec(), OutputSpec())
     assert (spec.privacy, spec.workload) == (PrivacySpec(2), WorkloadSpec())
     assert spec.output.format == "parquet"

@@ -4,21 +4,28 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
-from collections.abc import Iterator
-from datetime import date
+import subprocess
+import sys
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
-from postgresql_server import PASSWORD, programs, server
 
 import anonfit as af
 from anonfit.errors import AnonfitError, DataError, ReleaseError, SpecError
 from anonfit.spec.parse import spec_of
-from anonfit.tables.databases import database_source
+from anonfit.tables import database_writing, databases
+from anonfit.tables.addresses import has_password, read_address, shown_address, without_password
+from anonfit.tables.database_connections import connected, dialect_of
+from anonfit.tables.database_writing import write_to_database
+from anonfit.tables.databases import database_source, named_source
+from postgresql_server import PASSWORD
 
 ROWS = 300
 WORDS = {"quasi_identifiers": ["age", "town", "born"], "targets": ["ill"], "insensitive": ["note"], "k": 5}
@@ -62,18 +69,26 @@ def duckdb_file(people: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture(scope="module")
-def postgresql(people: pl.DataFrame) -> Iterator[str]:
-    if programs() is None:
-        pytest.skip("PostgreSQL is not installed: nothing is tested with a real server")
-    psycopg = pytest.importorskip("psycopg")
-    with server() as address:
-        with psycopg.connect(address) as connection:
-            connection.execute(
-                "CREATE TABLE persons (age integer, town text, born date, ill varchar(3), note numeric(5, 2))"
-            )
-            with connection.cursor() as cursor:
-                cursor.executemany("INSERT INTO persons VALUES (%s, %s, %s, %s, %s)", people.rows())
-        yield address
+def postgresql(people: pl.DataFrame, postgresql_address: str) -> str:
+    import psycopg
+
+    with psycopg.connect(postgresql_address) as connection:
+        connection.execute(
+            "CREATE TABLE persons (age integer, town text, born date, ill varchar(3), note numeric(5, 2))"
+        )
+        with connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO persons VALUES (%s, %s, %s, %s, %s)", people.rows())
+    return postgresql_address
+
+
+@pytest.fixture(scope="module")
+def mariadb(people: pl.DataFrame, mariadb_address: str) -> str:
+    with connected(read_address(mariadb_address, folder=Path()), to_write=True) as connection:
+        connection.exec_driver_sql(
+            "CREATE TABLE persons (age integer, town text, born date, ill varchar(3), note numeric(5, 2))"
+        )
+        connection.exec_driver_sql("INSERT INTO persons VALUES (%s, %s, %s, %s, %s)", people.rows())
+    return mariadb_address
 
 
 def check(people: pl.DataFrame, source: str, engine: str, **which: str) -> None:
@@ -101,6 +116,37 @@ def test_duckdb(people, duckdb_file, engine):
 def test_postgresql(people, postgresql, engine):
     check(people, postgresql, engine, table="public.persons")
     check(people, postgresql, engine, query="SELECT * FROM persons ORDER BY age -- the youngest first")
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_mariadb(people, mariadb, engine):
+    check(people, mariadb, engine, table="persons")
+    check(
+        people, mariadb.replace("mariadb:", "mysql:"), engine, query="SELECT * FROM persons WHERE town LIKE '%' -- all"
+    )
+
+
+def test_an_address_that_is_not_known_is_not_repeated():
+    with pytest.raises(SpecError, match="those of databases are known") as found:
+        af.propose("oracle://me:hunter3@host/db#t")
+    assert "hunter3" not in str(found.value)
+
+
+def test_a_table_by_its_address_alone(people, postgresql, mariadb, sqlite_file, duckdb_file, monkeypatch):
+    monkeypatch.setenv("ANONFIT_TEST_SOURCE", postgresql)
+    addresses = [
+        f"{postgresql}#public.persons",
+        "env:ANONFIT_TEST_SOURCE#persons",
+        f"{mariadb}#persons",
+        f"{postgresql.replace('postgresql:', 'postgres:')}#persons",
+        f"sqlite:{sqlite_file}#the people",
+        f"duckdb:{duckdb_file}#persons",
+    ]
+    for address in addresses:
+        assert named_source(address).names() == tuple(people.columns)
+        check(people, address, "memory")
+        with pytest.raises(SpecError, match="its tables are .*(persons|the people)"):
+            named_source(address.partition("#")[0])
 
 
 def test_types_of_sqlite_are_those_of_the_values(tmp_path):
@@ -198,14 +244,15 @@ def test_binary_columns_are_refused(tmp_path):
         af.anonymize(f"sqlite:{path}", table="t", quasi_identifiers=["a"], k=2)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "duckdb", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb", "postgresql", "mariadb"])
 def test_a_release_as_a_table(people, kind, tmp_path, request):
     release = af.anonymize(people, **WORDS)
-    address = request.getfixturevalue("postgresql") if kind == "postgresql" else f"{kind}:{tmp_path / 'out.db'}"
+    is_server = kind in ("postgresql", "mariadb")
+    address = request.getfixturevalue(kind) if is_server else f"{kind}:{tmp_path / 'out.db'}"
     release.to_table(address, "re leased")
     found = pl.concat(database_source(address, table="re leased", query=None, folder=Path()).frames())
     assert_frame_equal(found, release.data.cast({"age": pl.String, "town": pl.String, "born": pl.String}))
-    with pytest.raises(ReleaseError, match="could not be written") as error:
+    with pytest.raises(ReleaseError, match="is already there") as error:
         release.to_table(address, "re leased")
     assert PASSWORD not in str(error.value)
     release.to_table(address, "re leased", replace=True)
@@ -245,3 +292,172 @@ def test_a_query_of_a_duckdb_file_reads_no_other_file(duckdb_file, tmp_path, eng
         with pytest.raises(DataError, match="cannot be read"):
             af.run(spec_of(tables), tmp_path / "out")
         assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("address", "secret", "shown"),
+    [
+        ("postgresql://me:pa:s#s@host/db#t", True, "postgresql:…#t"),
+        ("postgresql://me@host/db#a.t", False, "postgresql:…#a.t"),
+        ("postgresql://me@host/db?password=x#t", True, "postgresql:…#t"),
+        ("postgresql://me:p/w@host/db#t", True, "postgresql:…#t"),
+        ("mssql://me:p%40w@host/db#t", True, "mssql:…#t"),
+        ("env:HIDDEN#t", False, "env:HIDDEN#t"),
+        ("sqlite:/a/b.db#t", False, "sqlite:b.db#t"),
+        ("postgres://me:x@host/db#t", True, "postgres:…#t"),
+        ("postgresql+psycopg://me:x@host/db#t", True, None),
+        ("people.csv", False, None),
+    ],
+)
+def test_addresses(address, secret, shown):
+    assert has_password(address) == secret
+    if shown is not None:
+        assert shown_address(address) == shown
+    bare = without_password(address)
+    assert not has_password(bare)
+    assert secret or bare == address
+    if secret:
+        assert bare.startswith(address.partition("://")[0] + "://me@host/db")
+        assert bare.endswith("#t")
+
+
+VALUES = {
+    "text": ["a,b", 'q"', "", None, "\\.", "é\n\t", "NULL", "%s %%"],
+    "whole": [1, -(2**62), None, 0, 5, 6, 7, 8],
+    "number": [0.1, 1e300, None, -0.5, 1 / 3, 5e-324, 2.0, 1e16],
+    "truth": [True, False, None, True, True, True, False, False],
+    "day": [date(1850, 2, 3), None, *[date(2024, 2, 29)] * 6],
+    "moment": [datetime(2024, 1, 2, 3, 4, 5, 678901), None, *[datetime(1969, 12, 31, 23, 59, 59)] * 6],
+    "pay%s": [Decimal("1.25"), None, *[Decimal("-3.50")] * 6],
+}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb", "postgresql", "mariadb"])
+def test_every_kind_of_value_comes_back(kind, tmp_path, request):
+    is_server = kind in ("postgresql", "mariadb")
+    text = request.getfixturevalue(f"{kind}_address") if is_server else f"{kind}:{tmp_path / 'out.db'}"
+    address = read_address(text, folder=Path())
+    frame = pl.DataFrame(VALUES).with_columns(pl.col("pay%s").cast(pl.Decimal(10, 2)))
+    for turn in range(3):  # a new table, one of the same columns, one of others
+        part = frame if turn < 2 else frame.drop("day").reverse()
+        write_to_database(address, "values of all", [part.head(3), part.tail(-3)], part.schema, replace=turn > 0)
+        source = database_source(text, table="values of all", query=None, folder=Path())
+        found = pl.concat(source.frames())
+        assert found.columns == part.columns
+        assert found["text"].to_list() == part["text"].to_list()
+        assert found["number"].to_list() == part["number"].to_list()
+        assert found["whole"].to_list() == part["whole"].to_list()
+        if kind != "sqlite":
+            assert found["moment"].to_list() == part["moment"].to_list()
+            assert [None if pay is None else float(pay) for pay in found["pay%s"]] == [
+                None if pay is None else float(pay) for pay in part["pay%s"]
+            ]
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+import polars as pl
+from anonfit.tables.addresses import read_address
+from anonfit.tables.database_writing import write_to_database
+
+def frames():
+    for number in range(20):
+        yield pl.DataFrame({"a": [number] * 5000})
+        if number == 10:
+            print("half", flush=True)
+            time.sleep(60)
+
+write_to_database(read_address("env:TARGET", folder=Path()), "kept", frames(), {"a": pl.Int64()}, replace=True)
+"""
+
+
+@pytest.mark.parametrize("columns", [["a"], ["a", "b"]], ids=["same columns", "others"])
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb", "postgresql", "mariadb"])
+def test_killed_in_the_middle_the_table_is_as_before(kind, columns, tmp_path, request):
+    is_server = kind in ("postgresql", "mariadb")
+    text = request.getfixturevalue(f"{kind}_address") if is_server else f"{kind}:{tmp_path / 'out.db'}"
+    address = read_address(text, folder=Path())
+    before = pl.DataFrame({name: list(range(1000)) for name in columns})
+    write_to_database(address, "kept", [before], before.schema, replace=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED], env={**os.environ, "TARGET": text}, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "half\n"
+    source = database_source(text, table="kept", query=None, folder=Path())
+    if is_server:  # others read the old rows meanwhile
+        assert_frame_equal(pl.concat(source.frames()), before, check_row_order=False)
+        listing = Path(f"/proc/{process.pid}/cmdline")
+        assert not listing.exists() or PASSWORD not in listing.read_text()
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    assert_frame_equal(pl.concat(source.frames()), before, check_row_order=False)
+    after = pl.DataFrame({"a": [7, 8]})
+    write_to_database(address, "kept", [after], after.schema, replace=True)
+    assert_frame_equal(pl.concat(named_source(f"{text}#kept").frames()), after)
+
+
+def test_rights_to_a_table_stay(postgresql_address):
+    import psycopg
+
+    address, frame = read_address(postgresql_address, folder=Path()), pl.DataFrame({"a": ["x"], "b": [1.5]})
+    write_to_database(address, "granted", [frame], frame.schema, replace=True)
+    with psycopg.connect(postgresql_address) as connection:
+        connection.execute("CREATE ROLE recipient")
+        connection.execute("GRANT SELECT ON granted TO recipient")
+        connection.execute("CREATE VIEW seen AS SELECT a FROM granted")
+    write_to_database(address, "granted", [frame, frame], frame.schema, replace=True)
+    with psycopg.connect(postgresql_address) as connection:
+        assert connection.execute("SELECT has_table_privilege('recipient', 'granted', 'SELECT')").fetchone() == (True,)
+        assert connection.execute("SELECT count(*) FROM seen").fetchone() == (2,)
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_the_types_of_sqlite_are_looked_for_once(sqlite_file, engine, monkeypatch):
+    scans, found = [], databases._types_of_sqlite
+
+    def counted(source, connection):
+        scans.append(source.name)
+        return found(source, connection)
+
+    monkeypatch.setattr(databases, "_types_of_sqlite", counted)
+    af.anonymize(f"sqlite:{sqlite_file}#the people", engine=engine, types={"born": "date"}, **WORDS)
+    assert len(scans) == 1
+
+
+class Recorder:
+    """In place of a connection to a server that cannot be had here: keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    def execution_options(self, **_options: object) -> Recorder:
+        return self
+
+    def exec_driver_sql(self, statement: str) -> None:
+        self.sent.append(statement)
+
+
+def test_what_sql_server_is_sent_can_be_read():
+    """There is no SQL Server here: what it would be sent is parsed by another reader of its dialect."""
+    sqlglot = pytest.importorskip("sqlglot")
+    import sqlalchemy as sa
+    from sqlalchemy.schema import CreateTable
+
+    types = {name: database_writing._sent(dtype, "mssql") for name, dtype in pl.DataFrame(VALUES).schema.items()}
+    source = databases.DatabaseSource(read_address("mssql://me@host/db", folder=Path()), "dbo.it's [a] table")
+    query = sqlglot.parse_one(databases._chosen(source, types), dialect="tsql")
+    assert [column.alias_or_name for column in query.selects] == list(types)
+    table = next(query.find_all(sqlglot.exp.Table))
+    assert (table.db, table.name) == ("dbo", "it's [a] table")
+    columns = [sa.Column(name, database_writing._sql_type(dtype, "mssql")) for name, dtype in types.items()]
+    made = str(CreateTable(sa.Table("t", sa.MetaData(), *columns)).compile(dialect=dialect_of("mssql")))
+    assert isinstance(sqlglot.parse_one(made, dialect="tsql"), sqlglot.exp.Create)
+    assert "DATETIME2(6)" in made
+    recorder = Recorder()
+    database_writing._rename(recorder, "mssql", "dbo.it's", there=True)
+    assert recorder.sent == ["DROP TABLE [dbo].[it's]", "EXEC sp_rename N'[dbo].[it''s_anonfit_new]', N'it''s'"]
+    for statement in recorder.sent:
+        sqlglot.parse_one(statement, dialect="tsql")

@@ -107,6 +107,8 @@ def test_no_path_reaches_outside_of_the_folder(door: Door, path: str) -> None:
         ("[columns.sex]", '[columns.sex]\ntaxonomy = "../../etc/passwd"'),
         ("[privacy]", '[workload.query_log]\npath = ["/var/log/x.sql"]\n[privacy]'),
         ("[output]", '[method]\nstart = "/etc/x.json"\n[output]'),
+        ('source = "people.csv"', 'source = "duckdb:../people.duckdb#people"'),
+        ("[output]", '[output]\nto = "sqlite:/tmp/out.db#people"'),
         ("[output]", '[engine]\nspill = "/var/spill"\n[output]'),
     ],
 )

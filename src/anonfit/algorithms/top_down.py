@@ -310,7 +310,7 @@ def _misfit(domain: Domain, why: str) -> RequestError:
 def _cuts(domain: OrderedDomain, column: OrderedCells, grid: GridColumn) -> tuple[Cut, ...]:
     """The cuts between parts; one between cells of the same part is none."""
     scale, shift = scale_of(domain.dtype), int(column.has_missing)
-    if scale != column.scale:
+    if scale is None or (scale != column.scale and not (scale.is_number and column.scale.is_number)):
         raise _misfit(domain, "has cuts of another kind there")
     cuts = tuple(cut for cut, parts in zip(column.cuts, np.diff(grid.part_of[shift:]).tolist(), strict=True) if parts)
     if domain.declared:

@@ -27,7 +27,8 @@ from anonfit.auditing.labels import ValueSet
 from anonfit.auditing.reading import AuditedTable, require_columns
 
 Int32 = npt.NDArray[np.int32]
-_LARGEST_SET_AXIS = 512  # an ordered axis with more cells is cut in order only
+_LARGEST_SET_AXIS = 512  # an axis of intervals, some with missing, is cut in order only if it has more cells
+_LARGEST_HALVES = 1 << 28  # bytes; beyond that all axes are cut in order only
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +77,22 @@ def _grown(
     count = len(labels)
     cells = np.array([axis.cells for axis in axes], np.int32)
     width = int(cells.max(initial=1))
-    several = np.diff(starts) > 1  # labels that are no single run
-    sets = np.array([several[column].any() for column in labels.T], np.bool_) & (cells <= _LARGEST_SET_AXIS)
+    most = np.array([np.diff(starts)[column].max(initial=0) for column in labels.T], np.int64)  # runs of a label
+    sets = ((most > 2) | ((most == 2) & (cells <= _LARGEST_SET_AXIS))).astype(np.uint8)
     budget = kernels.COPIES * count
     room = count + budget + 1
-    state = np.array([1, 1, count, 0, 0, budget], np.int64)
+    state = np.array([1, 1, count, 0, 0, budget, 0], np.int64)
     stack, leaves, spare = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(count + 1, np.int32)
     stack[:count] = np.arange(count)
     nodes, waiting = np.zeros((2 * room + 1, 4), np.int32), np.zeros((2 * room + 1, 2), np.int64)
-    widest = int(cells[sets].max(initial=1))
-    scratch, side = np.zeros((4, width), np.int32), np.zeros((2, widest), np.uint8)
-    halves = np.empty((64, widest), np.uint8)
-    geometry = (labels, starts, runs, hulls, cells, sets.astype(np.uint8))
-    while not kernels.grow(geometry, (scratch, side), state, waiting, stack, spare, (nodes, leaves, halves)):
-        halves = np.concatenate([halves, np.empty_like(halves)])
+    widest = int(cells[sets > 0].max(initial=1))
+    scratch = np.zeros((6, width), np.int32), np.zeros((2, widest), np.uint8), np.zeros(len(starts), np.int64)
+    halves = np.zeros((64, -(-widest // 8)), np.uint8)
+    geometry = (labels, starts, runs, hulls, cells, sets)
+    while not kernels.grow(geometry, scratch, state, waiting, stack, spare, (nodes, leaves, halves)):
+        if halves.size > _LARGEST_HALVES:
+            sets[:] = 0
+        halves = np.concatenate([halves, np.zeros_like(halves)])
     return nodes[: state[1]].copy(), leaves[: state[3]].copy(), halves[: state[4] + 1].copy()
 
 
@@ -134,17 +137,17 @@ def locate_rows(boxes: LabelBoxes, columns: Sequence[Cells], *, rows: int) -> tu
 
 
 def _ways(boxes: LabelBoxes) -> Ways:
-    """Every node as one look into a list of sides, so that the kernel need not ask what kind of node it is at: a cut is
+    """Every node as one look into a list of bits, so that the kernel need not ask what kind of node it is at: a cut is
     an offset into a staircase of zeros and ones, halves are a row of their own.
     """
-    nodes, width = boxes.nodes, max((axis.cells for axis in boxes.axes), default=1)
-    stairs = np.repeat(np.array([0, 1], np.uint8), width)
-    leaf, halved = nodes[:, _AXIS] < 0, nodes[:, _CUT] < 0
-    row = (-1 - nodes[:, _CUT]) * boxes.halves.shape[1]
-    cut = boxes.halves.size + width - nodes[:, _CUT]
+    nodes, width = boxes.nodes.astype(np.int64), max((axis.cells for axis in boxes.axes), default=1)
+    stairs = np.packbits(np.repeat(np.array([0, 1], np.uint8), width), bitorder="little")
+    leaf, halved, bits = nodes[:, _AXIS] < 0, nodes[:, _CUT] < 0, 8 * boxes.halves.size
+    row = (-1 - nodes[:, _CUT]) * 8 * boxes.halves.shape[1]
+    cut = bits + width - nodes[:, _CUT]
     steps = np.empty((len(nodes), 3), np.uint32)
     steps[:, 0] = np.where(leaf, 0, nodes[:, _AXIS])
-    steps[:, 1] = np.where(leaf, boxes.halves.size, np.where(halved, row, cut))
+    steps[:, 1] = np.where(leaf, bits, np.where(halved, row, cut))
     steps[:, 2] = np.where(leaf, np.arange(len(nodes)), nodes[:, _LEFT])  # the right child comes next
     return steps, np.concatenate([boxes.halves.ravel(), stairs])
 

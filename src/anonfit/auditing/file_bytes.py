@@ -3,8 +3,8 @@
 them.
 
 Every byte of a Parquet file belongs to a page, to the footer or to what these must have, and dictionaries, statistics
-and metadata tell nothing but what the rows tell. Pages stay compressed: their headers say how many entries a dictionary
-has and how long it is, and one of exactly the values of its rows has room for no other."""
+and metadata tell nothing but what the rows tell. Headers say how many entries a dictionary has and how long it is, and
+one of exactly the values of its rows has room for no other; pages of rows are unpacked, and end where these do."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from mmap import mmap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from anonfit.auditing.arrow_bytes import frame_end, message_faults
@@ -74,7 +75,10 @@ def _spelling(texts: pl.Series) -> str:
 _MAGIC = b"PAR1"
 _MAKER = re.compile(rb"[Pp]olars[\w .()+-]{0,120}")
 _FLOAT, _DOUBLE, _BYTES, _FIXED = 4, 5, 6, 7  # physical types
-_DICTIONARY_PAGE, _ZSTD = 2, 6
+_TRUTH = 0
+_WIDTHS = {1: 4, 2: 8, _FLOAT: 4, _DOUBLE: 8}
+_ROWS_PAGE, _DICTIONARY_PAGE, _ZSTD = 0, 2, 6
+_PLAIN, _BY_DICTIONARY = 0, 8
 _STATISTICS = 12  # the number of this field of a column's description
 
 
@@ -94,6 +98,8 @@ class _ThriftReader:
             shift += 7
             if byte < 128:
                 return number
+            if shift > 63:
+                raise ValueError("a number too long")
 
     def whole(self) -> int:
         number = self.varint()
@@ -132,6 +138,8 @@ class _ThriftReader:
         while head := self.data[self.place]:
             self.place += 1
             number = number + (head >> 4) if head >> 4 else self.whole()
+            if number in entries:  # readers see one of both
+                raise ValueError("a field twice")
             entries[number] = self.value(head & 15)
         self.place += 1
         return entries
@@ -144,7 +152,10 @@ class _Chunk:
     name: str
     rows: tuple[int, int]
     kind: int
+    width: int  # of values of a fixed size
+    is_packed: bool
     pages: list[tuple[int, int]] = field(default_factory=list)  # their rows
+    bodies: list[tuple[int, int, int, int]] = field(default_factory=list)  # place, length, length unpacked, encoding
     statistics: list[tuple[tuple[int, int], Mapping[int, Any]]] = field(default_factory=list)  # of which rows
     dictionary: bytes | None = None
     entries: int = 0
@@ -185,9 +196,24 @@ def _metadata_faults(footer: dict[int, Any], schema: pl.Schema) -> set[str]:
         faults |= message_faults(base64.b64decode(notes[0][2], validate=True), schema)
     known = {b"root", b"schema", *(name.encode() for name in schema)}
     texts = _texts([footer.get(2), footer.get(4), footer.get(7)])
-    if not texts <= known or not _MAKER.fullmatch(footer.pop(6, b"polars")) or set(footer) - {1, 2, 3, 4, 7}:
+    parts = [part for group in footer[4] for part in group[1]]
+    knows = (
+        _only(footer[2], 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+        and _only(footer[4], 1, 2, 3, 5, 6, 7)
+        and _only(parts, 2, 3, 4, 5, 6, 7)
+        and _only([part[3] for part in parts], 1, 2, 3, 4, 5, 6, 7, 9, 11, _STATISTICS)
+        and all(len(set(part[3][2])) == len(part[3][2]) for part in parts)
+        and footer.get(7, [{1: {}}] * len(schema)) == [{1: {}}] * len(schema)
+    )
+    maker = footer.pop(6, b"polars")
+    if not texts <= known or not knows or not _MAKER.fullmatch(maker) or set(footer) - {1, 2, 3, 4, 7}:
         faults.add("metadata")
     return faults
+
+
+def _only(structs: Sequence[Mapping[int, Any]], *numbers: int) -> bool:
+    """Whether structs have these fields only."""
+    return all(set(entries) <= set(numbers) for entries in structs)
 
 
 def _texts(value: Any) -> set[bytes]:
@@ -207,18 +233,19 @@ def _chunks(
     for group in footer[4]:
         rows = (first, first + group[3])
         first = rows[1]
-        for name, written in zip(names, group[1], strict=True):
-            chunk = _Chunk(name, rows, written[3][1])
+        for name, described, written in zip(names, footer[2][1:], group[1], strict=True):
+            kind = written[3][1]
+            chunk = _Chunk(name, rows, kind, _WIDTHS.get(kind) or described.get(2, 0), written[3][4] == _ZSTD)
             _read_pages(data, chunk, written[3], parts, faults)
             again = _ThriftReader(data, parts[-1][1])
             if again.struct() == written[3]:  # polars writes it behind the pages, too
                 parts.append((parts[-1][1], again.place))
-            if 4 in written and set(_part(data, written[4], parts)) != {1}:  # where pages are
-                faults.add("metadata")
+            if 4 in written:  # where pages are
+                places = _part(data, written[4], parts)
+                if set(places) != {1} or len(places[1]) != len(chunk.pages) or not _only(places[1], 1, 2, 3):
+                    faults.add("metadata")
             if 6 in written:  # the least and the greatest values of pages
                 _read_index(_part(data, written[6], parts), chunk, faults)
-            if set(written) - {2, 3, 4, 5, 6, 7}:
-                faults.add("metadata")
             yield chunk
 
 
@@ -235,7 +262,8 @@ def _read_index(index: Mapping[int, Any], chunk: _Chunk, faults: set[str]) -> No
     for rows, lowest, highest in zip(chunk.pages, index[2], index[3], strict=True):
         if lowest or highest:
             chunk.statistics.append((rows, {5: highest, 6: lowest}))
-    if set(index) - {1, 2, 3, 4, 5}:
+    lists = [index[1], index.get(5, index[1])]
+    if not _only([index], 1, 2, 3, 4, 5) or any(len(one) != len(chunk.pages) for one in lists) or max(index[1]) > 2:
         faults.add("metadata")
 
 
@@ -249,18 +277,22 @@ def _read_pages(
         reader = _ThriftReader(data, place)
         header = reader.struct()
         place = reader.place + header[3]
-        if about[4] == _ZSTD and header[3] and frame_end(data[reader.place : place]) != header[3]:
+        if chunk.is_packed and header[3] and frame_end(data[reader.place : place]) != header[3]:
             faults.add("bytes that nothing refers to")
         if header[1] == _DICTIONARY_PAGE:
             chunk.dictionary = bytes(data[reader.place : place])
             chunk.entries, chunk.size = header[7][1], header[2]
+            if not (_only([header], 1, 2, 3, 7) and _only([header[7]], 1, 2, 3)):
+                faults.add("metadata")
             continue
-        page = header[5] if header[1] == 0 else header[8]
+        page = header[5]
+        if header[1] != _ROWS_PAGE or not (_only([header], 1, 2, 3, 5) and _only([page], 1, 2, 3, 4, 5)):
+            faults.add("metadata")
         chunk.pages.append((row, row + page[1]))
+        chunk.bodies.append((reader.place, header[3], header[2], page[2]))
         row += page[1]
-        for number in {5, 8} & set(page):  # of the first and the second version
-            if isinstance(page[number], dict):
-                chunk.statistics.append((chunk.pages[-1], page[number]))
+        if 5 in page:
+            chunk.statistics.append((chunk.pages[-1], page[5]))
     if _STATISTICS in about:
         chunk.statistics.append((chunk.rows, about[_STATISTICS]))
     parts.append((begin, place))
@@ -284,6 +316,8 @@ def _column_faults(path: Path, chunks: Sequence[_Chunk]) -> set[str]:
             faults.add("statistics of other rows")
         if chunk.dictionary is not None:
             held.setdefault(chunk.dictionary, []).append((chunk, values[chunk.rows]))
+        if not all(_ends_with_rows(path, chunk, page, column) for page in range(len(chunk.pages))):
+            faults.add("bytes that nothing refers to")
     # Parts with the same dictionary use it together.
     for users in held.values():
         used = pl.concat([rows for _, rows in users]).drop_nulls().unique()
@@ -294,6 +328,55 @@ def _column_faults(path: Path, chunks: Sequence[_Chunk]) -> set[str]:
     return faults
 
 
+def _ends_with_rows(path: Path, chunk: _Chunk, page: int, column: pl.Series) -> bool:
+    """Whether a page of rows holds which of them are missing, the values of the others, and nothing more."""
+    from anonfit.auditing.numbering_kernel import runs_end  # compiled code, which other audits do not need
+
+    place, length, unpacked, encoding = chunk.bodies[page]
+    with path.open("rb") as file:
+        file.seek(place)
+        body = file.read(length)
+    body = _unpacked(body, unpacked) if chunk.is_packed and length else body
+    rows = column[slice(*chunk.pages[page])]
+    known = rows.drop_nulls()
+    begin = 4 + int.from_bytes(body[:4], "little")
+    content = np.frombuffer(body, np.uint8)
+    if len(body) != unpacked or runs_end(content, 4, begin, 1, len(rows)) != begin:
+        return False
+    if encoding == _BY_DICTIONARY:
+        return bool(runs_end(content, begin + 1, len(body), body[begin], len(known)) == len(body))
+    if chunk.kind == _TRUTH:
+        size, rest = -(-len(known) // 8), -len(known) % 8
+        return len(body) == begin + size and (not size or body[-1] >> (8 - rest) == 0 or not rest)
+    return encoding == _PLAIN and len(body) == begin + _size(_plain(known, short=False), chunk)
+
+
+def _unpacked(frame: bytes, size: int) -> bytes:
+    """What a frame of Zstandard holds, through polars, which brings its own decompressor: as the one value, of a fixed
+    size, of a Parquet file that is written around it.
+    """
+
+    def whole(number: int) -> bytes:
+        digits = bytearray()
+        number *= 2
+        while number > 127:
+            digits.append(number & 127 | 128)
+            number >>= 7
+        return bytes([*digits, number])
+
+    long = whole(size)
+    header = b"\x15\x00\x15" + long + b"\x15" + whole(len(frame)) + b"\x2c\x15\x02\x15\x00\x15\x06\x15\x06\x00\x00"
+    packed = whole(len(header) + len(frame))
+    part = b"\x15\x0e\x19\x15\x00\x19\x18\x01v\x15\x0c\x16\x02\x16" + long + b"\x16" + packed + b"\x26\x08\x00"
+    schema = b"\x19\x2c\x48\x01s\x15\x02\x00\x15\x0e\x15" + long + b"\x15\x00\x18\x01v\x00"
+    group = b"\x19\x1c\x19\x1c\x26\x08\x1c" + part + b"\x00\x16" + packed + b"\x16\x02\x00"
+    footer = b"\x15\x02" + schema + b"\x16\x02" + group + b"\x00"
+    ends = len(footer).to_bytes(4, "little")
+    value = pl.read_parquet(BytesIO(b"".join((_MAGIC, header, frame, footer, ends, _MAGIC)))).item()
+    assert isinstance(value, bytes)
+    return value
+
+
 def _plain(rows: pl.Series, *, short: bool) -> pl.Series:
     """The values of rows as the file has them; in short, each once."""
     values = rows.unique() if short else rows
@@ -301,9 +384,9 @@ def _plain(rows: pl.Series, *, short: bool) -> pl.Series:
 
 
 def _size(values: pl.Series, chunk: _Chunk) -> int:
-    """How long values are in a dictionary: texts have their lengths before them."""
+    """How long values are: texts have their lengths before them."""
     if chunk.kind != _BYTES:
-        return len(values) * {1: 4, 2: 8, _FLOAT: 4, _DOUBLE: 8}.get(chunk.kind, chunk.size // max(1, chunk.entries))
+        return len(values) * chunk.width
     lengths = values.str.len_bytes() if values.dtype == pl.String else values.bin.size()
     return int(lengths.sum()) + 4 * len(values)
 

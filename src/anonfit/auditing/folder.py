@@ -21,6 +21,7 @@ from anonfit.errors import ReleaseError, listed
 
 _FEWER = re.compile(r"fewer than (\d{1,18})", re.ASCII)
 _VERSION = re.compile(r"unknown|\d[\w.+!-]{0,60}", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _DATA = tuple(f"data.{name}" for name in FORMATS)
 _BESIDE = ("recoding.json", "report.json", "report.html")
 _MANIFEST = (
@@ -35,6 +36,7 @@ _MANIFEST = (
     "rows",
     "audit",
     "files",
+    "created",
 )
 
 
@@ -94,6 +96,8 @@ def check_makers(manifest: JsonObject) -> None:
     made_by = [manifest.entries.get("anonfit", "unknown"), *packages.entries.values()]
     if not all(isinstance(version, str) and _VERSION.fullmatch(version) for version in made_by):
         raise ReleaseError(f"{manifest.label} tells the version of a package that is none.")
+    if not _DAY.fullmatch(manifest.get("created", str, "1970-01-01")):
+        raise ReleaseError(f"{manifest.label} tells no day on which the release was made.")
 
 
 def _inside(names: Iterable[str]) -> Iterable[str]:
@@ -150,8 +154,20 @@ def _digest(path: Path) -> str | None:
 
 RAW_ROLES = ("target", "sensitive", "insensitive", "count", "sample-weight")
 _ROLES = ("identifier", "quasi-identifier", "entity", *RAW_ROLES)
-_SECTIONS = ("version", "decisions", "data", "columns", "privacy", "method", "engine", "output", "workload")
-_COLUMN = ("role", "type", "order", "domain", "date_format", "taxonomy", "split", "release", "diversity", "reason")
+_SECTIONS = ("version", "decisions", "data", "columns", "privacy", "method", "engine", "output", "workload", "report")
+_COLUMN = (
+    "role",
+    "type",
+    "order",
+    "domain",
+    "date_format",
+    "taxonomy",
+    "split",
+    "release",
+    "diversity",
+    "reason",
+    "missing",
+)
 _METHOD = (
     *("algorithm", "criterion", "cut_points", "candidates", "split_on", "weight_rule", "alpha", "beta", "gamma"),
     *("min_gain", "average", "suppression", "zero_gain", "variant", "pruning"),
@@ -165,6 +181,7 @@ class Promise:
 
     roles: Mapping[str, str]
     date_formats: Mapping[str, str | None]
+    codes: Mapping[str, tuple[str, ...]]  # values that mean missing in single columns
     missing: tuple[str, ...]
     drops_missing: bool
     tests_raw_columns: bool  # made by a tree, which may test them
@@ -239,9 +256,11 @@ def read_promise(spec: object) -> Promise:
     data.word("default_role", _ROLES, None)  # it gave columns their roles when the file was made; here all have one
     policy = data.word("missing_policy", ("category", "drop", "error"), "category")
     roles = {name: column.word("role", _ROLES) for name, column in columns.items()}
+    _check_heading(settings.part("report", {}))
     return Promise(
         roles,
         {name: column.get("date_format", str, None) for name, column in columns.items()},
+        {name: column.texts("missing", ()) for name, column in columns.items() if "missing" in column.entries},
         missing=data.texts("missing", ("",)),
         drops_missing=policy == "drop",
         tests_raw_columns=method.entries.get("algorithm") == "tree",
@@ -259,6 +278,14 @@ def _columns(spec: JsonObject) -> dict[str, JsonObject]:
         if sum(column.entries.get("role") == role for column in columns.values()) > 1:
             raise ReleaseError(f"The spec of the manifest has two columns with the role '{role}'.")
     return columns
+
+
+def _check_heading(report: JsonObject) -> None:
+    """What the report is headed by is lines of text, in the owner's words."""
+    report.known(("title", "table_name", "contact"))
+    for name in report.entries:
+        if not 0 < len(report.get(name, str)) <= 200 or not report.get(name, str).isprintable():
+            raise ReleaseError(f"'{name}' in the spec of the manifest is no line of text.")
 
 
 def _check_workload(workload: JsonObject, columns: Mapping[str, JsonObject]) -> None:
@@ -351,7 +378,8 @@ def _sets(entries: Sequence[JsonObject], k: int) -> tuple[SetDemand, ...]:
 
 
 def _output(output: JsonObject) -> dict[str, Any]:
-    output.known(("format", "values", "regions", "order", "consent"))
+    output.known(("format", "values", "regions", "intervals", "order", "consent"))
+    output.word("intervals", ("half-open", "closed"), "half-open")
     output.word("format", tuple(FORMATS), "parquet")
     return {
         "values": output.word("values", ("labels", "bounds", "representative"), "labels"),

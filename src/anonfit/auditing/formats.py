@@ -19,7 +19,16 @@ from anonfit.auditing.result import BYTES, Finding
 
 PACKED = (".gz", ".zst")
 """What the name of a packed text file ends with."""
-_NOT_UNDERSTOOD = (OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, struct.error)
+_NOT_UNDERSTOOD = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    RecursionError,
+    struct.error,
+)
 
 
 @dataclass(frozen=True, slots=True)

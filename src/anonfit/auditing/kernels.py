@@ -18,7 +18,7 @@ COPIES = 4  # boxes standing on both sides of a cut may add this many times the 
 GEOMETRY = (
     "Tuple((i4[:, ::1], i4[::1], i4[:, ::1], i4[:, ::1], i4[::1], u1[::1]))"  # labels starts runs hulls cells sets
 )
-SCRATCH = "Tuple((i4[:, ::1], u1[:, ::1]))"  # work, side
+SCRATCH = "Tuple((i4[:, ::1], u1[:, ::1], i8[::1]))"  # work side seen
 TREE = "Tuple((i4[:, ::1], i4[::1], u1[:, ::1]))"  # nodes leaves halves
 WAYS = "Tuple((u4[:, ::1], u1[::1]))"  # steps sides
 PLACES = "Tuple((u4[:, ::1], u4[:, ::1], u4[:, ::1], u4[:, ::1]))"  # leaves places tests runs
@@ -63,48 +63,78 @@ def _root(parent, cell):
 
 
 @inner
-def _best_halves(axis, stack, begin, end, labels, starts, runs, cells, scratch, side):
-    """Part the cells of an axis in two halves that no box straddles; the boxes in the larger half (all: no such)."""
-    parent, boxes = scratch[2], scratch[3]
-    for cell in range(cells):
-        parent[cell], boxes[cell] = cell, 0
+def _join_cells(axis, stack, begin, end, geometry, scratch, tick):
+    """Make one component of the cells of every label of an axis, each label once; how many cells there are, which are
+    listed in `touched`. What was marked at an earlier tick is not.
+    """
+    labels, starts, runs = geometry[0], geometry[1], geometry[2]
+    (work, _, seen) = scratch
+    parent, boxes, touched, marks = work[2], work[3], work[4], work[5]
+    count = 0
     for i in range(begin, end):
         label = labels[stack[i], axis]
-        root = _root(parent, runs[starts[label], 0])
+        if seen[label] == tick:
+            continue
+        seen[label] = tick
+        joined = -1
         for run in range(starts[label], starts[label + 1]):
             for cell in range(runs[run, 0], runs[run, 1] + 1):
-                parent[_root(parent, np.int32(cell))] = root
+                if marks[cell] != tick:
+                    marks[cell], parent[cell], boxes[cell] = tick, cell, 0
+                    touched[count] = cell
+                    count += 1
+                root = _root(parent, np.int32(cell))
+                if joined < 0:
+                    joined = root
+                parent[root] = joined
+    return count
+
+
+@inner
+def _best_halves(axis, stack, begin, end, geometry, scratch, tick):
+    """Part the cells of an axis in two halves that no box straddles; the boxes in the larger half (all: no such)."""
+    labels, starts, runs = geometry[0], geometry[1], geometry[2]
+    work, side = scratch[0], scratch[1]
+    parent, boxes, touched = work[2], work[3], work[4]
+    count = _join_cells(axis, stack, begin, end, geometry, scratch, tick)
     for i in range(begin, end):
         boxes[_root(parent, runs[starts[labels[stack[i], axis]], 0])] += 1
     lefts, rights = 0, 0
-    for cell in range(cells):
+    for i in range(count):
+        cell = touched[i]
         if parent[cell] == cell and lefts <= rights:
             lefts += boxes[cell]
             boxes[cell] = 0
         elif parent[cell] == cell:
             rights += boxes[cell]
             boxes[cell] = 1
-    for cell in range(cells):
-        side[cell] = boxes[_root(parent, np.int32(cell))]
+    for i in range(count):
+        side[1, touched[i]] = boxes[_root(parent, touched[i])]
     return max(lefts, rights)
 
 
 @inner
-def _choose(stack, begin, end, geometry, scratch, budget):
+def _choose(stack, begin, end, geometry, scratch, state):
     """Where to cut a node: (axis, cut), (axis, -1) for the halves left in `side[0]`, or (-1, -1) to stop."""
-    labels, starts, runs, hulls, cells, sets = geometry
-    work, side = scratch
+    labels, _, _, hulls, cells, sets = geometry
+    work, side, _ = scratch
     score, axis, cut = end - begin, -1, -1
     if end - begin <= 1:
         return axis, cut
     for here in range(labels.shape[1]):
+        other = begin + 1
+        while other < end and labels[stack[other], here] == labels[stack[begin], here]:
+            other += 1
+        if other == end:  # one label cannot be parted
+            continue
         if sets[here]:
-            larger = _best_halves(here, stack, begin, end, labels, starts, runs, cells[here], work, side[1])
+            state[6] += 1
+            larger = _best_halves(here, stack, begin, end, geometry, scratch, state[6])
             if larger < score:
                 score, axis, cut = larger, here, -1
                 for cell in range(cells[here]):
                     side[0, cell] = side[1, cell]
-        larger, place = _best_cut(here, stack, begin, end, labels, hulls, work, budget)
+        larger, place = _best_cut(here, stack, begin, end, labels, hulls, work, state[5])
         if larger < score:
             score, axis, cut = larger, here, place
     return axis, cut
@@ -132,9 +162,9 @@ def _part(stack, begin, end, axis, cut, side, labels, hulls, spare):
 def grow(geometry, scratch, state, waiting, stack, spare, tree):
     """Grow the tree of cuts until it is done (True) or its halves are full (False: call again with more room).
 
-    A node is (axis, cut, left, right): cells below `cut` go left; with a negative cut, cells with 0 in row -1 - cut of
-    `halves`. A leaf is (-1, 0, begin, end) into `leaves`. State: nodes waiting, nodes, height of the stack, length of
-    `leaves`, of `halves`, copies still allowed.
+    A node is (axis, cut, left, right): cells below `cut` go left; with a negative cut, cells with bit 0 in row -1 - cut
+    of `halves`. A leaf is (-1, 0, begin, end) into `leaves`. State: nodes waiting, nodes, height of the stack, length
+    of `leaves`, of `halves`, copies still allowed, and a number that is new for each search for halves.
     """
     labels, hulls, cells, side = geometry[0], geometry[3], geometry[4], scratch[1]
     nodes, leaves, halves = tree
@@ -143,7 +173,7 @@ def grow(geometry, scratch, state, waiting, stack, spare, tree):
             return False
         state[0] -= 1
         node, begin, end = waiting[state[0], 0], waiting[state[0], 1], state[2]
-        axis, cut = _choose(stack, begin, end, geometry, scratch, state[5])
+        axis, cut = _choose(stack, begin, end, geometry, scratch, state)
         if axis < 0:
             nodes[node, 0], nodes[node, 2], nodes[node, 3] = -1, state[3], state[3] + end - begin
             for i in range(begin, end):
@@ -155,7 +185,7 @@ def grow(geometry, scratch, state, waiting, stack, spare, tree):
         state[5] -= state[2] - end
         if cut < 0:
             for cell in range(cells[axis]):
-                halves[state[4], cell] = side[0, cell]
+                halves[state[4], cell >> 3] |= side[0, cell] << (cell & 7)
             state[4] += 1
             cut = -state[4]
         nodes[node, 0], nodes[node, 1], nodes[node, 2], nodes[node, 3] = axis, cut, state[1], state[1] + 1
@@ -175,7 +205,7 @@ def locate(cells, ways, boxes, box_of_row, others):
     """
     steps, sides = ways
     leaves, places, tests, runs = boxes
-    one, none = np.uint64(1), places[len(places) - 1, 0]
+    one, three, seven, none = np.uint64(1), np.uint64(3), np.uint64(7), places[len(places) - 1, 0]
     begin, end = np.uint64(0), np.uint64(len(box_of_row))
     while begin < end:
         stop = min(end, begin + np.uint64(BLOCK))
@@ -186,7 +216,8 @@ def locate(cells, ways, boxes, box_of_row, others):
             moved = np.uint32(0)
             for row in range(begin, stop):
                 node = box_of_row[row]
-                after = np.uint32(steps[node, 2] + sides[steps[node, 1] + cells[steps[node, 0], row]])
+                bit = steps[node, 1] + cells[steps[node, 0], row]
+                after = np.uint32(steps[node, 2] + ((sides[bit >> three] >> (bit & seven)) & one))
                 moved |= after ^ node
                 box_of_row[row] = after
         for row in range(begin, stop):
@@ -195,10 +226,15 @@ def locate(cells, ways, boxes, box_of_row, others):
             for place in range(np.uint64(leaves[node, 0]), np.uint64(leaves[node, 1])):
                 inside = True
                 for test in range(np.uint64(places[place, 1]), np.uint64(places[place + one, 1])):
-                    cell, run = cells[tests[test, 0], row], np.uint64(tests[test, 1])
-                    while runs[run, 1] < cell and run + one < tests[test, 2]:
-                        run += one
-                    inside = inside and runs[run, 0] <= cell <= runs[run, 1]
+                    cell = cells[tests[test, 0], row]
+                    run, last = np.uint64(tests[test, 1]), np.uint64(tests[test, 2])
+                    while run < last:  # the first run that does not end before the cell
+                        middle = (run + last) >> one
+                        if runs[middle, 1] < cell:
+                            run = middle + one
+                        else:
+                            last = middle
+                    inside = inside and run < tests[test, 2] and runs[run, 0] <= cell
                 if inside and box_of_row[row] == none:
                     box_of_row[row] = places[place, 0]
                 elif inside:

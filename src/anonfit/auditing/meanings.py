@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -234,12 +234,23 @@ class LabelMeaning:
     other: str | None = None
     date_format: str | None = None
     missing: bool | None = None  # whether missing values are among those of the column; None: not stated
-    scale: str | None = None  # of dates: whether they are days ("date") or moments ("time")
+    scale: str | None = None  # "number" or "whole"; of dates whether they are days ("date") or moments ("time")
+    closed: bool = False  # whether intervals of whole numbers are written with both ends
 
     @property
     def is_named(self) -> bool:
         """Whether labels are names, not ends on a line; such a column has labels where others have bounds."""
         return self.type == "nominal" or self.tree is not None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether values are whole numbers."""
+        return self.scale == "whole" and self.tree is None
+
+    @property
+    def whole_cuts(self) -> Mapping[Decimal, Decimal]:
+        """The cut that each whole number is the first above, or at."""
+        return _whole_cuts(self.cuts or frozenset())
 
     @property
     def cells(self) -> int:
@@ -265,6 +276,11 @@ class LabelMeaning:
         return moment(text) if self.type == "date" else number(text)
 
 
+@lru_cache(maxsize=1 << 10)
+def _whole_cuts(cuts: frozenset[Decimal]) -> Mapping[Decimal, Decimal]:
+    return {cut.to_integral_value(ROUND_CEILING): cut for cut in cuts}
+
+
 def read_meaning(name: str, entry: Mapping[str, Any]) -> LabelMeaning:
     """One column's meaning from its mapping; faults are errors that name the column."""
     given = JsonObject(entry, f"the meaning of column '{name}'", RecodingError)
@@ -281,7 +297,7 @@ def read_meaning(name: str, entry: Mapping[str, Any]) -> LabelMeaning:
     if tree is not None and other is not None and other not in tree.leaves:
         raise RecodingError(f"The name of all others in column '{name}' is no leaf of its taxonomy.")
     ordered = kind in ("continuous", "date")
-    return LabelMeaning(
+    meaning = LabelMeaning(
         name,
         shell.type,
         order=order,
@@ -291,8 +307,16 @@ def read_meaning(name: str, entry: Mapping[str, Any]) -> LabelMeaning:
         other=other,
         date_format=given.get("date_format", str, None),
         missing=given.get("missing", bool, None),
-        scale=given.word("scale", ("number", "date", "time"), None),
+        scale=given.word("scale", ("number", "whole", "date", "time"), None),
+        closed=given.word("intervals", ("half-open", "closed"), "half-open") == "closed",
     )
+    if meaning.is_whole:
+        domain = [end for end in meaning.domain if end is not None]
+        if len(meaning.whole_cuts) < meaning.cut_count or any(end % 1 for end in domain):
+            raise RecodingError(f"Some cuts of column '{name}' part no whole numbers, or its domain has a fraction.")
+    elif meaning.closed:
+        raise RecodingError(f"Column '{name}' has closed intervals, which only whole numbers have.")
+    return meaning
 
 
 def _cuts(shell: LabelMeaning, values: Sequence[object]) -> frozenset[Decimal]:

@@ -100,7 +100,16 @@ def _open_source(released: Released, request: Request) -> SourceRows | None:
     if request.source is None:
         return None
     lazily, stripped = not released.is_whole, request.stripped
-    table = open_table(request.source, missing=request.missing, label="the source", lazily=lazily, stripped=stripped)
+    table = open_table(
+        request.source,
+        missing=request.missing,
+        label="the source",
+        lazily=lazily,
+        stripped=stripped,
+        columns=list(released.columns),
+        codes=request.codes,
+        care=request.care,
+    )
     if request.keys is not None and not table.is_text:
         # A text file of a release cannot tell an empty text from a missing one.
         table = replace(table, keys=frozenset(request.keys), rest=("",) if is_text_file(request.data) else ())

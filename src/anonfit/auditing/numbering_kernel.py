@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled loop that gives equal keys equal numbers. Called by `coding.py` only; it stands alone so that tables
-without a source need no other."""
+"""The compiled loops that every audit of a file needs; they stand alone so that tables without a source need no other.
+One gives equal keys equal numbers, for `coding.py`; one finds where numbers in a page of Parquet end, for
+`file_bytes.py`."""
 
 # mypy: allow-untyped-defs
 
@@ -39,3 +40,32 @@ _types: Any = numba
 _KEYS = _types.types.Array(_types.uint64, 1, "C", readonly=True)  # polars lends its memory, and nobody may write there
 _SIGNATURE = _types.int64(_KEYS, _types.int64[::1], _types.uint32[::1], _types.int64[::1])
 number: Callable[..., Any] = kernel(_number, _SIGNATURE)
+
+
+def _runs_end(data, place, end, width, count):
+    """Where the runs end in which Parquet has so many numbers of `width` bits, repeated or packed; -1 where they hold
+    anything else: runs of no number, numbers behind the last (packed ones come by eight), bits above a number's.
+    """
+    while count > 0:
+        head, shift = np.int64(0), 0
+        while True:
+            if place >= end or shift > 28:
+                return -1
+            byte = np.int64(data[place])
+            head |= (byte & 127) << shift
+            place, shift = place + 1, shift + 7
+            if byte < 128:
+                break
+        held, size, spare = head >> 1, (width + 7) // 8, 0
+        if head & 1:
+            held, size, spare = held * 8, held * width, 7
+        if (shift > 7 and byte == 0) or held == 0 or held - count > spare or place + size > end:
+            return -1
+        if not head & 1 and width % 8 and data[place + size - 1] >> (width % 8):
+            return -1
+        place, count = place + size, count - held
+    return place
+
+
+_BODY = _types.types.Array(_types.uint8, 1, "C", readonly=True)
+runs_end: Callable[..., Any] = kernel(_runs_end, _types.int64(_BODY, *[_types.int64] * 4))

@@ -26,6 +26,7 @@ from anonfit.auditing.recoding import RegionGrid, RegionTree
 from anonfit.auditing.regions import RegionSpace, region_space
 from anonfit.auditing.released import ReleasedLabels
 from anonfit.auditing.request import Request
+from anonfit.auditing.spelling import whole_ends
 from anonfit.auditing.values import RawValues
 
 _MISSING = ValueSet(missing=True)
@@ -66,10 +67,12 @@ def observed_groups(
 
 def _plain_set(values: ValueSet | None, meaning: LabelMeaning) -> ValueSet:
     """A label's values in one form: a star in a column without missing values does not hold them, and an interval of
-    words goes from its first to its last. What is no label holds anything, here missing.
+    words or whole numbers goes from its first to its last. What is no label holds anything, here missing.
     """
     if values is None:
         return _MISSING
+    if meaning.is_whole and values.intervals:
+        return replace(values, intervals=(Interval(*whole_ends(values.intervals[0]), closed=True),))
     if meaning.type == "ordinal" and meaning.tree is None and values.intervals:
         words = [_words(interval, len(meaning.order)) for interval in values.intervals]
         return replace(values, intervals=tuple(words))

@@ -17,7 +17,8 @@ from polars.exceptions import PolarsError
 
 from anonfit.auditing.coding import as_pointers, few_texts
 from anonfit.auditing.file_bytes import unquoted
-from anonfit.auditing.formats import PACKED, endings, format_of
+from anonfit.auditing.formats import PACKED, endings, format_of, is_text_file
+from anonfit.auditing.source_files import foreign_reader, read_text, without_codes
 from anonfit.errors import DataError, did_you_mean, refuse_patterns
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -117,26 +118,65 @@ def open_table(
     label: str = "the data",
     lazily: bool = False,
     stripped: bool = False,
+    columns: Sequence[str] | None = None,
+    codes: Mapping[str, Sequence[str]] | None = None,
+    care: str | None = None,
 ) -> AuditedTable:
     """Open a path of a known format or a polars, pandas or Arrow frame. A lazy frame is collected,
-    unless it is to be read `lazily`; texts of a text file are `stripped` of the blanks around them if asked.
+    unless it is to be read `lazily`; texts of a text file are `stripped` of the blanks around them if asked. A file
+    that has these `columns` may be as its owner keeps it, and is then read with care: always, if `care` names the
+    decimal sign of numbers that can be read in two ways. `codes` are values that mean missing in single columns.
     """
     kind: Literal["text", "typed"] = "typed"
     scan = None
     if isinstance(data, (str, Path)):
-        lazy, cells, scan, label = _scan(Path(data), missing, stripped=stripped)
+        owned = None if columns is None else _owned(Path(data), columns, missing, care)
+        lazy, cells, scan, label = owned or _scan(Path(data), missing, stripped=stripped)
         kind = "text" if scan else "typed"
     elif lazily and isinstance(data, pl.LazyFrame):
         lazy, cells = data, 0
     else:
         lazy, cells = _frame(data, label).lazy(), 0
     schema = _schema(lazy, label)
+    if codes and (changed := without_codes(schema, codes)):
+        lazy = lazy.with_columns(changed)
+        scan = None if scan is None else _then(scan, changed)
     nested = [name for name, dtype in schema.items() if dtype.is_nested() or dtype == pl.Object]
     if nested:
         raise DataError(f"Column '{nested[0]}' of {label} holds nested values: an audit needs one value per cell.")
     width = len(schema) if cells <= _CELLS[kind] else len(schema) * _CELLS[kind] // cells
     clean = {name: _clean_type(dtype) for name, dtype in schema.items()}
     return AuditedTable(lazy, clean, label, max(1, width), tuple(missing), kind, scan, whole_lines=scan is not None)
+
+
+def _then(scan: TextScan, changed: list[pl.Expr]) -> TextScan:
+    """A text file anew, with some columns changed before they become dictionaries."""
+    return lambda texts: scan(()).with_columns(changed).cast(dict.fromkeys(texts, pl.Categorical()))
+
+
+def _owned(
+    path: Path, columns: Sequence[str], missing: Sequence[str], care: str | None
+) -> tuple[pl.LazyFrame, int, TextScan | None, str] | None:
+    """A file as its owner keeps it; None: a plain one."""
+    label = f"the file '{path.name}'"
+    if reader := foreign_reader(path.suffix.lower()) if path.is_file() else None:
+        try:
+            return reader(path, columns).lazy(), 0, None, label
+        except (PolarsError, OSError, ValueError):
+            raise unreadable(label) from None
+    if not path.is_file() or not is_text_file(path) or (care is None and _is_plain(path, columns)):
+        return None
+    frame = read_text(path, columns, decimal=care or ".")
+    frame = frame.with_columns(pl.when(~pl.all().is_in(list(missing))).then(pl.all()).name.keep())
+    return frame.lazy(), 0, lambda texts: frame.lazy().cast(dict.fromkeys(texts, pl.Categorical())), label
+
+
+def _is_plain(path: Path, columns: Sequence[str]) -> bool:
+    """Whether the first line of a text file has the names of the columns."""
+    try:
+        return set(columns) <= set(_scan(path, (), stripped=False)[0].collect_schema())
+    except (DataError, PolarsError, OSError):
+        return path.suffix.lower() == ".zst"
 
 
 def _begin(label: str) -> str:

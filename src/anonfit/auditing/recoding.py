@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -131,7 +131,8 @@ def _sets(value: Any) -> list[IntArray]:
     cells = _integers(list(chain.from_iterable(lists)), "sets")
     if (cells < 0).any() or not all(len(cells_of_set) for cells_of_set in value):
         raise _damaged("a set is empty or holds something that is no cell")
-    return np.split(cells, np.cumsum([len(cells_of_set) for cells_of_set in value])[:-1]) if value else []
+    edges = [0, *accumulate(len(cells_of_set) for cells_of_set in value)]
+    return [cells[begin:end] for begin, end in pairwise(edges)]
 
 
 def _starts(tree: RegionNodes) -> BoolArray:
@@ -258,7 +259,9 @@ def _damaged_grid(fault: str) -> RecodingError:
     return RecodingError(f"The parts of columns in the recoding are damaged: {fault}.")
 
 
-_COLUMN = ("name", "type", "scale", "missing", "domain", "cuts", "order", "other", "taxonomy", "date_format")
+_COLUMN = (
+    *("name", "type", "scale", "missing", "domain", "cuts", "intervals", "order", "other", "taxonomy", "date_format"),
+)
 
 
 @dataclass(frozen=True, slots=True)

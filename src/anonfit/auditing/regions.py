@@ -20,12 +20,12 @@ from anonfit.auditing.labels import (
     joined,
     leaf_interval,
     read_label,
-    speller,
 )
 from anonfit.auditing.meanings import LabelMeaning, moment, number
 from anonfit.auditing.recoding import RegionGrid, RegionTree
 from anonfit.auditing.result import LabelCheck
 from anonfit.auditing.rows import Released
+from anonfit.auditing.spelling import speller
 
 Part = tuple[Run, ...]
 _NONE = np.empty(0, np.int64)

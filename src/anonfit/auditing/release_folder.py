@@ -20,7 +20,7 @@ from anonfit.auditing.recoding import Recoded, read_meanings, read_recoding
 from anonfit.auditing.reports import Retell, check_report, not_recounted
 from anonfit.auditing.request import THRESHOLDS, Attacker, OtherRelease, Request, Threshold, read_threshold
 from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Finding, Share
-from anonfit.errors import RecodingError, ReleaseError, refuse_fork
+from anonfit.errors import DataError, RecodingError, ReleaseError, refuse_fork
 
 _MANY = 1 << 62  # rows: more than any table has
 
@@ -224,15 +224,32 @@ def audit_data(
         population=population,
         sampling_fraction=sampling_fraction,
         missing=lost,
+        codes=promise.codes,
         rows_at_once=rows_at_once,
         findings=tuple(noticed),
     )
-    audited = audit_request(request)
-    if audited.passed or not is_text_file(source):
-        return audited
-    # Blanks around the texts of a text file may have been taken for a part of them, or not.
-    stripped = audit_request(replace(request, stripped=True))
-    return stripped if stripped.passed else audited
+    if not is_text_file(source):
+        return audit_request(request)
+    # Blanks around the texts of a text file may have been taken for a part of them, lines for none, and points for
+    # thousands, or not.
+    readings = (request, replace(request, stripped=True), replace(request, care="."), replace(request, care=","))
+    audits: list[Audit | DataError] = []
+    for reading in readings:
+        audits.append(_tried(reading))
+        if isinstance(audits[-1], Audit) and audits[-1].passed:
+            return audits[-1]
+    found = next((one for one in audits if isinstance(one, Audit)), audits[0])
+    if isinstance(found, DataError):
+        raise found
+    return found
+
+
+def _tried(request: Request) -> Audit | DataError:
+    """The audit by one way to read the source, or why it cannot be read so."""
+    try:
+        return audit_request(request)
+    except DataError as error:
+        return error
 
 
 def _with_texts(promise: Promise, texts: Sequence[str]) -> dict[str, Any]:

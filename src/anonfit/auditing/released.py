@@ -15,13 +15,14 @@ from anonfit.auditing.axes import as_moments, axis_of, distinct_texts
 from anonfit.auditing.boxes import LabelBoxes, box_space, overlapping_boxes
 from anonfit.auditing.coding import BoolArray, Coded, IntArray, join_codes
 from anonfit.auditing.groups import group_rows
-from anonfit.auditing.labels import Interval, ValueSet, cell_reader, read_bounds, read_label, speller
+from anonfit.auditing.labels import Interval, ValueSet, cell_reader, read_bounds, read_label
 from anonfit.auditing.meanings import LabelMeaning
 from anonfit.auditing.reading import AuditedTable
 from anonfit.auditing.recoding import RegionGrid, RegionTree
 from anonfit.auditing.regions import parts_of
 from anonfit.auditing.result import LabelCheck
 from anonfit.auditing.rows import Released
+from anonfit.auditing.spelling import speller
 
 Regions = Literal["any", "domain", "observed"]
 

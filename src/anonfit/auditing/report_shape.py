@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from anonfit.auditing.labels import read_label, speller
+from anonfit.auditing.labels import read_label
 from anonfit.auditing.meanings import LabelMeaning
+from anonfit.auditing.spelling import speller
 
 _FEW = re.compile(r"(all but )?fewer than \d{1,18}( persons)?|not told", re.ASCII)
 _PART = re.compile(r"[<≥] [-+.\de]+|\[[-+.\de]+, [-+.\de]+\)|(-?\d+ days?, )?\d+:\d\d:\d\d(\.\d+)?", re.ASCII)

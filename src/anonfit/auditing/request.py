@@ -120,6 +120,8 @@ class Request:
     complete: tuple[str, ...] = ()  # and then, beside quasi-identifiers, rows that lack a value of these
     leaves_out_unknown: bool = False  # and rows with a value that the recoding does not know: they lie in no region
     missing: tuple[str, ...] = ("",)  # texts that mean missing
+    codes: Mapping[str, tuple[str, ...]] | None = None  # values that mean missing in single columns of the source
+    care: str | None = None  # the source is read with care, by this decimal sign where numbers read in two ways
     keys: tuple[str, ...] | None = None  # and in which columns of the source, where it has types; None: in all
     is_release: bool = False  # the data is a file of a release, in which nothing but an empty field means missing
     stripped: bool = False  # texts of a text file that is the source are without the blanks around them

@@ -30,8 +30,8 @@ the drawings by the names of their files. Who audits lends it."""
 
 FORMAT = "anonfit tree release"
 REPORT = "audit.json"
-DRAWINGS = ("tree.txt", "tree.svg")
-_MANIFEST = ("format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "audit", "files")
+DRAWINGS = ("tree.txt", "tree.svg", "report.html")
+_MANIFEST = ("format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "audit", "files", "created")
 _SECTIONS = {"format", "version", "asked", "told", "rows", "tree", "attacker", "spans", "not_covered", "audit"}
 NOT_COUNTED = "Not checked: only the rows that the tree was taught with say it."
 
@@ -212,8 +212,8 @@ def training_rows(folder: TreeFolder, data: object) -> pl.DataFrame:
     out, and with the classes that numbers were taken for.
     """
     promise, target = folder.promise, folder.saved.target
-    table = open_table(data, missing=promise.missing)
     names = [*folder.public, *folder.private, target]
+    table = open_table(data, missing=promise.missing, columns=names, codes=promise.codes)
     require_columns(table, names, purpose="of the tree")
     frame = table.frame(list(dict.fromkeys(names)))
     frame = frame.drop_nulls(names) if promise.drops_missing else frame
@@ -311,7 +311,10 @@ def _of_texts(folder: TreeFolder, report: Json, retell: RetellTree | None) -> li
             "The sentences of the audit follow from the tree.",
             "The audit that was written says something else.",
         ),
-        "drawings": ("The drawings are those of the tree.", "tree.txt or tree.svg are not drawings of the tree."),
+        "drawings": (
+            "The drawings are those of the tree.",
+            "tree.txt, tree.svg or report.html are not drawings of the tree.",
+        ),
     }
     if retell is None:
         return not_retold(sentences, "draws a tree and tells its audit anew")

@@ -184,7 +184,7 @@ def _of_folder(
         of_caller = not_counted(asked, folder.saved.target)
         return claimed(uncounted(folder), folder, check_tree_folder(folder, None, None, retell), of_caller)
     rows, words = training_rows(folder, data), {**folder.words, "missing": (), "limit": limit}
-    height = open_table(data, missing=folder.promise.missing).height()
+    height = open_table(data, missing=folder.promise.missing, columns=list(folder.public)).height()
     own = audit_tree(path / MODEL, rows, **words)
     audited = claimed(own, folder, check_tree_folder(folder, own, height, retell))
     if not asked:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import typer
 
 from anonfit.auditing.result import UNKNOWN_PERSONS, figure_words
@@ -22,7 +23,17 @@ if TYPE_CHECKING:
     from anonfit.spec.model import Spec
 
 
-def _of_spec(path: Path, data: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+def _table(word: str) -> Any:
+    """What a word of the command line names: a path, or the rows of a database's table, which the audit cannot read."""
+    import polars as pl
+
+    from anonfit.tables.databases import DatabaseSource, named_source
+
+    source = named_source(word)
+    return pl.concat(source.frames()) if isinstance(source, DatabaseSource) else source
+
+
+def _of_spec(path: Path, data: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """What a spec says of the file's columns and asks of them; what the command line gives stands above it."""
     from anonfit.spec.columns import QUASI_IDENTIFIER
     from anonfit.spec.parse import read_spec
@@ -44,7 +55,7 @@ def _of_spec(path: Path, data: Path, given: Mapping[str, Any]) -> dict[str, Any]
     return request | {key: value for key, value in given.items() if value}
 
 
-def _demands(spec: Spec, data: Path) -> dict[str, Any]:
+def _demands(spec: Spec, data: Any) -> dict[str, Any]:
     """What a spec asks of sensitive columns and targets, with what the file's own values say of these."""
     from anonfit.release.evidence import audited_demands, audited_targets
     from anonfit.release.run import read_source
@@ -64,20 +75,30 @@ def _demands(spec: Spec, data: Path) -> dict[str, Any]:
 
 
 def audit_data(
-    data: Path,
+    data: str,
     spec: Path | None,
     *,
     quasi_identifiers: Sequence[str],
     sensitive: Sequence[str],
     k: int | None,
-    source: Path | None,
+    source: str | None,
     other: Path | None,
     options: Mapping[str, Any],
     as_json: bool,
+    html: Path | None = None,
+    replace: bool = False,
 ) -> None:
-    """Audit a release folder or any file."""
-    if not data.exists() and not any(sign in str(data) for sign in "*?["):
+    """Audit a release folder, any file, or a table of a database; `html` is a page to write of what was found."""
+    if html is not None:
+        from anonfit.report.page import check_page
+
+        check_page(html, replace=replace)
+    table, raw = _table(data), None if source is None else _table(source)
+    path = table if isinstance(table, Path) else None
+    if path is not None and not path.exists() and not any(sign in data for sign in "*?["):
         raise RequestError(f"{data}: there is no such file or release folder.")
+    if "population" in options:
+        options = {**options, "population": _table(options["population"])}
     asked: dict[str, Any] = {
         "quasi_identifiers": list(quasi_identifiers),
         "sensitive": list(sensitive),
@@ -86,31 +107,69 @@ def audit_data(
     }
     with stages(as_json=as_json) as stage:
         stage("Auditing")
-        tree = _audit_tree(data, spec, asked, source=source, other=other)
+        tree = None if path is None else _audit_tree(path, spec, asked, source=raw, other=other)
         if tree is not None:
             result = tree.spans
-        elif data.is_dir():
-            result = _audit_folder(data, spec, asked, source=source, other=other)
+        elif path is not None and path.is_dir():
+            result = _audit_folder(path, spec, asked, source=raw, other=other)
         else:
             from anonfit.auditing.api import audit
 
             if spec is not None:
-                asked = _of_spec(spec, data, asked)
+                asked = _of_spec(spec, table, asked)
             if not asked["quasi_identifiers"]:
                 raise RequestError(
                     "which columns may an attacker know? Name them with --quasi-identifiers a,b,c, or give a spec."
                 )
-            result = audit(data, source=source, other=other, **asked)
+            result = audit(table, source=raw, other=other, **asked)
+    if html is not None:
+        from anonfit.report.page import save_page
+
+        save_page(
+            html, audit_page(result, Path(data.rsplit("#", 1)[-1] if path is None else data).name), replace=replace
+        )
     if tree is None:
         show_audit(result, as_json=as_json)
     else:
         _show_tree(tree, as_json=as_json)
+    if html is not None and not as_json:
+        results().print(f"read next: {html}", markup=False, soft_wrap=True)
     if result.passed is False:
         raise typer.Exit(1)
 
 
+def audit_page(audit: Audit, name: str) -> str:
+    """The page of an audit, for the owner of the data."""
+    from datetime import UTC, datetime
+
+    from anonfit.metrics.groups import group_bins
+    from anonfit.report.page import page
+
+    figures, unit = audit.to_dict(), _unit(audit)
+    headline, colour = {
+        True: ("What was asked or claimed holds.", "good"),
+        False: ("Something that was asked or claimed is missed, or could not be checked.", "bad"),
+        None: ("Nothing was asked: figures only.", "fair"),
+    }[audit.passed]
+    sizes = np.repeat(*(np.array(part, dtype=np.int64) for part in zip(*audit.sizes.of_size.items(), strict=True)))
+    needs_source = audit.source is None and (unit == "rows" or not audit.rows)
+    return page(
+        "audit.html",
+        title=f"What {name} protects",
+        headline=headline,
+        colour=colour,
+        facts=[("Table", name), ("Date", datetime.now(UTC).date().isoformat()), ("Rows", f"{audit.rows:,}")],
+        verdict=audit.verdict,
+        missed=[_missed(finding, needs_source=needs_source) for finding in audit.missed],
+        audit=figures,
+        sizes=figures["sizes"],
+        bins=group_bins(sizes),
+        unit=unit,
+    )
+
+
 def _audit_folder(
-    folder: Path, spec: Path | None, asked: Mapping[str, Any], *, source: Path | None, other: Path | None
+    folder: Path, spec: Path | None, asked: Mapping[str, Any], *, source: Any, other: Path | None
 ) -> Audit:
     """Audit a release folder: what it claims and, apart from that, what --k, --max-risk or a spec ask of it."""
     from anonfit.release.audits import audit_release
@@ -133,7 +192,7 @@ def _audit_folder(
 
 
 def _audit_tree(
-    folder: Path, spec: Path | None, asked: Mapping[str, Any], *, source: Path | None, other: Path | None
+    folder: Path, spec: Path | None, asked: Mapping[str, Any], *, source: Any, other: Path | None
 ) -> TreeAudit | None:
     """Audit the folder of a tree: what it claims and, apart from that, what --k asks of it; None if it is none."""
     from anonfit.auditing.tree_folder import is_tree_folder

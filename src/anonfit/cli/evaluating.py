@@ -34,10 +34,6 @@ def _disagreements(evaluation: Evaluation) -> str | None:
     )
 
 
-CERTAIN = 0.05
-"""Differences that chance makes less often are marked."""
-
-
 @contextmanager
 def _bar(*, as_json: bool) -> Iterator[Progress]:
     """A bar on a terminal, a line for every tenth elsewhere, nothing with JSON."""
@@ -138,6 +134,7 @@ def _figures(evaluation: Evaluation) -> list[dict[str, Any]]:
 def _show(evaluation: Evaluation, out: Path | None) -> None:
     from rich.text import Text
 
+    from anonfit.evaluation.evaluating_page import MEASURES
     from anonfit.metrics.registry import metrics_of
 
     screen = results()
@@ -145,7 +142,7 @@ def _show(evaluation: Evaluation, out: Path | None) -> None:
     for model in summary["model"].unique(maintain_order=True).to_list():
         rows = [row for row in summary.to_dicts() if row["model"] == model]
         for measure in dict.fromkeys(row["measure"] for row in rows):
-            screen.print(Text(f"{model}: {WORDS[measure]}", style="bold"), soft_wrap=True)
+            screen.print(Text(f"{model}: {MEASURES[measure]}", style="bold"), soft_wrap=True)
             screen.print(_table([row for row in rows if row["measure"] == measure]))
             screen.print()
     figures = _figures(evaluation)
@@ -180,6 +177,7 @@ def _show(evaluation: Evaluation, out: Path | None) -> None:
         cells = (_cell(*cell, number, evaluation.folds) for cell, number in folds.items())
         screen.print(Text(f"not measured ({'; '.join(cells)}): {why}", style="yellow"), soft_wrap=True)
     if out is not None:
+        screen.print(Text(f"read next: {out / 'evaluation.html'}"), soft_wrap=True)
         screen.print(
             Text(f"all measures: {out / 'results.csv'}, {out / 'summary.csv'}, {out / 'figures.csv'}"), soft_wrap=True
         )
@@ -189,13 +187,6 @@ def _cell(method: str, k: int | None, number: int, folds: int) -> str:
     """A method and k, and in how many folds, if not in all."""
     at = "" if k is None else f", k = {k}"
     return f"{method}{at}{'' if number == folds else f', {number} of {folds} folds'}"
-
-
-WORDS = {
-    "accuracy": "accuracy in percent, more is better",
-    "mae": "mean absolute error, less is better",
-    "rmse": "root mean squared error, less is better",
-}
 
 
 def _figures_table(rows: Sequence[Mapping[str, Any]], metrics: Sequence[Metric]) -> Any:
@@ -235,33 +226,25 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _line(row: Mapping[str, Any], compared: Sequence[str]) -> list[Any]:
+    from anonfit.evaluation.evaluating_page import difference, number
+
     scale = 100.0 if row["measure"] == "accuracy" else 1.0
     return [
         f"  {row['method']}",
         "" if row["k"] is None else row["k"],
-        _number(row["test"], scale),
-        f"± {_number(row['deviation'], scale)}",
-        _number(row["train"], scale),
-        *(_difference(row, name, scale) for name in compared),
+        number(row["test"], scale),
+        f"± {number(row['deviation'], scale)}",
+        number(row["train"], scale),
+        *(difference(row, name, scale) for name in compared),
     ]
-
-
-def _number(value: float | None, scale: float) -> str:
-    return "–" if value is None else f"{scale * value:,.2f}"
-
-
-def _difference(row: Mapping[str, Any], name: str, scale: float) -> str:
-    value, p = row[f"less_{name}"], row[f"p_{name}"]
-    if value is None:
-        return ""
-    return f"{scale * value:+,.2f}{'*' if p is not None and p < CERTAIN else ' '}"
 
 
 def compare_releases(
     releases: Sequence[Path], *, source: Path | None, out: Path | None, replace: bool, as_json: bool
 ) -> None:
     """Compare release folders."""
-    from anonfit.evaluation.comparing import check_page, compare
+    from anonfit.evaluation.comparing import compare
+    from anonfit.report.page import check_page
 
     if out is not None:
         check_page(out, replace=replace)

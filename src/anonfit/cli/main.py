@@ -8,45 +8,33 @@ from __future__ import annotations
 import logging
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
 import typer
 
+from anonfit.cli.options import Dry, Json, Replace, names_of, number_or_name, verb, whole_numbers
 from anonfit.cli.taxonomies import app as taxonomies
+from anonfit.runtime.progress import REQUESTS
 from anonfit.tables.formats import endings
 from anonfit.web.command import web
 
 app = typer.Typer(
     name="anonfit",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Anonymous releases of tables about people that stay useful for a stated purpose.",
     epilog="Start with anonfit demo. Exit status: 0 done, 1 the demand was not met, 2 the request was wrong.",
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
-Replace = Annotated[bool, typer.Option("--replace", help="Replace a release that is already there.")]
+To = Annotated[str | None, typer.Option(help="A database's table that is also to hold the release: ADDRESS#TABLE.")]
 app.add_typer(taxonomies, name="taxonomy")
 
 
-def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()] if text else []
-
-
-def _whole_numbers(option: str, text: str | None) -> list[int]:
-    from anonfit.errors import RequestError
-
-    try:
-        return [int(word) for word in _names(text)]
-    except ValueError:
-        raise RequestError(f"--{option} needs whole numbers such as 5,10,50; found '{text}'.") from None
-
-
-@app.command(epilog="Example: anonfit demo --rows 50000 --out trial")
+@verb(app, epilog="Example: anonfit demo --rows 50000 --out trial")
 def demo(
     rows: Annotated[int, typer.Option(help="Patients to make up, at least 200.", min=200)] = 20_000,
     out: Annotated[Path, typer.Option(help="Folder for the made-up data, the spec and the release.")] = Path(
@@ -62,9 +50,9 @@ def demo(
     demonstrate(rows, out, seed=seed, k=k, as_json=as_json)
 
 
-@app.command(epilog="Example: anonfit init patients.csv --out spec.toml")
+@verb(app, epilog="Example: anonfit init patients.csv --out spec.toml")
 def init(
-    data: Annotated[Path, typer.Argument(help=f"The table: {endings(packed=True)}.")],
+    data: Annotated[str, typer.Argument(help=f"The table: {endings(packed=True)}, or ADDRESS#TABLE of a database.")],
     out: Annotated[Path | None, typer.Option(help="The spec to write; spec.toml beside the data if not given.")] = None,
     k: Annotated[int, typer.Option(help="The k to count rows against and to propose.", min=1)] = 10,
     accept: Annotated[
@@ -82,7 +70,7 @@ def init(
     propose_spec(data, out, k=k, accept=accept, replace=replace, as_json=as_json)
 
 
-@app.command(epilog="Example: anonfit run spec.toml --out release --set privacy.k=20")
+@verb(app, epilog="Example: anonfit run spec.toml --out release --set privacy.k=20")
 def run(
     spec: Annotated[Path, typer.Argument(help="The spec.")],
     out: Annotated[
@@ -102,6 +90,8 @@ def run(
     start: Annotated[
         Path | None, typer.Option(help="The recoding.json that refining begins with, perhaps edited (algorithm tdr).")
     ] = None,
+    to: To = None,
+    dry: Dry = False,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
@@ -109,20 +99,28 @@ def run(
     from anonfit.cli.releasing import run_spec
     from anonfit.spec.write import toml_value
 
-    given = {"engine.name": engine, "engine.memory": memory}
+    given = {"engine.name": engine, "engine.memory": memory, "output.to": to}
     chosen = [*(settings or []), *(f"{name}={toml_value(word)}" for name, word in given.items() if word)]
     if start is not None:
         chosen.append(f"method.start={toml_value(str(start.absolute()))}")
     run_spec(
-        spec, out, settings=chosen, curve=_whole_numbers("curve", curve), replace=replace, as_json=as_json, steps=steps
+        spec,
+        out,
+        settings=chosen,
+        curve=whole_numbers("curve", curve),
+        replace=replace,
+        as_json=as_json,
+        steps=steps,
+        dry=dry,
     )
 
 
-@app.command(epilog="Example: anonfit apply release new_patients.csv --out release-2")
+@verb(app, epilog="Example: anonfit apply release new_patients.csv --out release-2")
 def apply(
     release: Annotated[Path, typer.Argument(help="A release folder.")],
-    data: Annotated[Path, typer.Argument(help="New data with the columns of the original table.")],
+    data: Annotated[str, typer.Argument(help="New data with the original table's columns: a file or ADDRESS#TABLE.")],
     out: Annotated[Path | None, typer.Option(help="The release folder to make.")] = None,
+    query: Annotated[str | None, typer.Option(help="A query of the database, in place of a table.")] = None,
     unseen: Annotated[
         str,
         typer.Option(help="Rows with a category the recoding does not know: suppress (withhold) or error."),
@@ -134,6 +132,8 @@ def apply(
         float | None,
         typer.Option(help="The share of rows that may be withheld, such as 0.05; the release's own if not given."),
     ] = None,
+    to: To = None,
+    dry: Dry = False,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
@@ -152,15 +152,19 @@ def apply(
         as_json=as_json,
         recoding=recoding,
         suppression_limit=suppression_limit,
+        query=query,
+        to=to,
+        dry=dry,
     )
 
 
-@app.command(
+@verb(
+    app,
     epilog="Examples: anonfit audit release --source patients.csv, "
-    "anonfit audit other_tool.csv --quasi-identifiers age,sex,zip --sensitive diagnosis --k 5"
+    "anonfit audit other_tool.csv --quasi-identifiers age,sex,zip --sensitive diagnosis --k 5",
 )
 def audit(
-    data: Annotated[Path, typer.Argument(help="A release folder, the folder of a tree, or any file.")],
+    data: Annotated[str, typer.Argument(help="A release folder, the folder of a tree, a file, or ADDRESS#TABLE.")],
     spec: Annotated[Path | None, typer.Argument(help="A spec: what the file's columns are, and what is asked.")] = None,
     quasi_identifiers: Annotated[
         str | None, typer.Option("--quasi-identifiers", help="Columns an attacker may know: a,b,c.")
@@ -170,14 +174,16 @@ def audit(
     entity: Annotated[str | None, typer.Option(help="Column whose different values are the persons.")] = None,
     count: Annotated[str | None, typer.Option(help="Column with the persons a row stands for.")] = None,
     source: Annotated[
-        Path | None, typer.Option(help="The raw table the file was made from: compared row for row.")
+        str | None, typer.Option(help="The raw table, a file or ADDRESS#TABLE: compared row for row.")
     ] = None,
     other: Annotated[Path | None, typer.Option("--with", help="Another release of the same table.")] = None,
-    population: Annotated[Path | None, typer.Option(help="The population the table was drawn from.")] = None,
+    population: Annotated[str | None, typer.Option(help="The population the table was drawn from.")] = None,
     sampling_fraction: Annotated[float | None, typer.Option(hidden=True, help="Refused, with the reason.")] = None,
     max_risk: Annotated[
         str | None, typer.Option(help="Highest acceptable risk: a number such as 0.05, or tools, ema-0070 or strict.")
     ] = None,
+    html: Annotated[Path | None, typer.Option(help="A page to write, such as audit.html; for the owner only.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite a page that is already there.")] = False,
     as_json: Json = False,
 ) -> None:
     """Measure what a file really protects.
@@ -193,22 +199,24 @@ def audit(
         "count": count,
         "population": population,
         "sampling_fraction": sampling_fraction,
-        "max_risk": max_risk,
+        "max_risk": number_or_name(max_risk),
     }
     audit_data(
         data,
         spec,
-        quasi_identifiers=_names(quasi_identifiers),
-        sensitive=_names(sensitive),
+        quasi_identifiers=names_of(quasi_identifiers),
+        sensitive=names_of(sensitive),
         k=k,
         source=source,
         other=other,
         options={name: value for name, value in options.items() if value is not None},
         as_json=as_json,
+        html=html,
+        replace=replace,
     )
 
 
-@app.command(epilog="Example: anonfit evaluate spec.toml --k 5,25,100 --learners tree,logistic-regression --out trial")
+@verb(app, epilog="Example: anonfit evaluate spec.toml --k 5,25,100 --learners tree,logistic-regression --out trial")
 def evaluate(
     spec: Annotated[Path, typer.Argument(help="The spec; its targets are what is predicted.")],
     k: Annotated[str | None, typer.Option(help="The demands: 5,10,50. The spec's if not given.")] = None,
@@ -256,9 +264,9 @@ def evaluate(
     from anonfit.cli.evaluating import evaluate_spec
 
     options = {
-        "methods": _names(methods),
-        "ks": _whole_numbers("k", k),
-        "learners": _names(learners),
+        "methods": names_of(methods),
+        "ks": whole_numbers("k", k),
+        "learners": names_of(learners),
         "folds": folds,
         "protocol": protocol,
         "encoding": encoding,
@@ -268,16 +276,17 @@ def evaluate(
     evaluate_spec(
         spec,
         settings=settings or [],
-        model={"target": target, "using": _names(using), "where": where},
+        model={"target": target, "using": names_of(using), "where": where},
         out=out,
         options={name: value for name, value in options.items() if value not in (None, [])},
         as_json=as_json,
     )
 
 
-@app.command(
+@verb(
+    app,
     epilog="Examples: anonfit tree spec.toml --out tree --set output.populations=majority, "
-    "anonfit tree --from tree --predict new_patients.csv --out predicted.csv"
+    "anonfit tree --from tree --predict new_patients.csv --out predicted.csv",
 )
 def tree(
     spec: Annotated[
@@ -295,6 +304,7 @@ def tree(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A setting above the spec's, such as privacy.k=20.")
     ] = None,
+    dry: Dry = False,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
@@ -307,10 +317,10 @@ def tree(
     if saved is not None or predict is not None:
         use_tree(spec, saved, predict, out, settings=settings or [], replace=replace, as_json=as_json)
     else:
-        tree_of_spec(spec, out, settings=settings or [], replace=replace, as_json=as_json)
+        tree_of_spec(spec, out, settings=settings or [], replace=replace, as_json=as_json, dry=dry)
 
 
-@app.command(epilog="Example: anonfit workload queries.sql --spec spec.toml --dialect postgres --out learned.toml")
+@verb(app, epilog="Example: anonfit workload queries.sql --spec spec.toml --dialect postgres --out learned.toml")
 def workload(
     logs: Annotated[list[Path], typer.Argument(help="Query logs: files of SQL statements, which are never executed.")],
     spec: Annotated[Path, typer.Option(help="The spec of the table that the queries are about.")],
@@ -340,7 +350,7 @@ def workload(
     learn_workload(logs, spec, out, options=options, replace=replace, as_json=as_json)
 
 
-@app.command(epilog="Example: anonfit reproduce R16 R18 --quick")
+@verb(app, epilog="Example: anonfit reproduce R16 R18 --quick")
 def reproduce(
     names: Annotated[
         list[str] | None, typer.Argument(help="Experiments, such as R16, or all; without a name they are listed.")
@@ -380,7 +390,7 @@ def reproduce(
     )
 
 
-@app.command(epilog="Example: anonfit compare release-k10 release-k50 --out compare.html")
+@verb(app, epilog="Example: anonfit compare release-k10 release-k50 --out compare.html")
 def compare(
     releases: Annotated[list[Path], typer.Argument(help="Two release folders or more.")],
     source: Annotated[
@@ -413,27 +423,33 @@ def _options(
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     from anonfit.cli.showing import check_addresses
+    from anonfit.tables.addresses import refuse_shown_password
 
     check_addresses()
+    refuse_shown_password(sys.argv[1:])
 
 
-def _end(_number: int, _frame: FrameType | None) -> None:
+def _end(number: int, _frame: FrameType | None) -> None:
     """End as after an interrupt: rows that were put aside are removed."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    sys.stderr.write("terminated; a release that was not finished is not published.\n")
-    sys.exit(143)
+    for request in REQUESTS:
+        signal.signal(request, signal.SIG_IGN)
+    with suppress(OSError):  # the terminal may be what went
+        sys.stderr.write("terminated; a release that was not finished is not published.\n")
+    sys.exit(128 + number)
 
 
 def main() -> None:
     """Run the command line; every error becomes one text and an exit status."""
-    from anonfit.cli.showing import outlive_readers, show_failure, show_usage
+    from anonfit.cli.showing import outlive_readers, show_failure, show_unwritten, show_usage
 
     outlive_readers()
-    signal.signal(signal.SIGTERM, _end)
+    for request in REQUESTS:
+        if signal.getsignal(request) is signal.SIG_DFL:  # nohup has its reason
+            signal.signal(request, _end)
     logging.getLogger().addHandler(logging.NullHandler())  # what libraries log of an interrupt is nothing for people
     as_json = "--json" in sys.argv
     try:
-        status = app(standalone_mode=False) or 0
+        status = app(standalone_mode=False, prog_name="anonfit") or 0
     except SystemExit:
         raise
     except KeyboardInterrupt:
@@ -443,4 +459,4 @@ def main() -> None:
         status = (show_usage if is_usage else show_failure)(error, as_json=as_json)
     if status == 130:
         sys.stderr.write("interrupted; a release that was not finished is not published.\n")
-    sys.exit(status)
+    sys.exit(status or show_unwritten())

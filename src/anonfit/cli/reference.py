@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from anonfit.cli.main import app
+from anonfit.cli.options import COMMON
 from anonfit.spec.columns import COLUMN
 from anonfit.spec.kinds import Section, Setting
 from anonfit.spec.settings import ALL
@@ -26,7 +27,7 @@ def _plain(text: str | None) -> str:
 def _options(command: Any) -> list[str]:
     lines = ["| option | meaning | default |", "|---|---|---|"]
     for parameter in command.params:
-        if parameter.param_type_name != "option" or parameter.name == "help" or parameter.hidden:
+        if parameter.param_type_name != "option" or parameter.name in ("help", *COMMON) or parameter.hidden:
             continue
         value = "" if parameter.is_flag else f" {parameter.opts[0].lstrip('-').replace('-', '_').upper()}"
         default = (
@@ -72,9 +73,17 @@ def reference() -> str:
     ]
     lines += [
         "Exit status: 0 done; 1 the demand was not met (audit failed, infeasible); 2 the request was wrong "
-        "(spec, file, value); 130 interrupted (Ctrl-C); 143 asked to end (SIGTERM)."
+        "(spec, file, value); 130 interrupted (Ctrl-C); 129 and 143 asked to end (SIGHUP, SIGTERM)."
     ]
-    lines += ["`--json` prints one object on standard output; progress, notices and errors go to standard error.", ""]
+    lines += ["`--json` prints one object on standard output; progress, notices and errors go to standard error."]
+    lines += [
+        "Every verb but `taxonomy` also takes `--verbose` (every stage and how long it took), `--quiet` "
+        "(results and errors only) and "
+        "`--log json` (on standard error a line of JSON for every stage, notice and the end: `time`, `verb`, `event`, "
+        "`stage` or `text` or `status` and `error`, `seconds`). `anonfit --install-completion` teaches the shell to "
+        "complete words; `python -m anonfit` is `anonfit`.",
+        "",
+    ]
     for name, command in _commands(group):
         lines += _command(name, command)
     return "\n".join(lines).rstrip() + "\n"

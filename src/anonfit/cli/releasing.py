@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.cli.showing import console, print_json, results, stages, table
+from anonfit.cli.options import trial
+from anonfit.cli.showing import notice, print_json, results, stages, table
 from anonfit.errors import ReleaseError, RequestError, listed
 from anonfit.report.content import CONSENTED, FORMULAS
 
 if TYPE_CHECKING:
     from anonfit.algorithms.trees.released import ReleasedTree
+    from anonfit.spec.model import Spec
+
+
+DRY = "Nothing was written; this could be published as "
 
 
 def summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -38,23 +44,28 @@ def summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def show_release(
-    report: Mapping[str, Any], folder: Path, *, as_json: bool, more: Mapping[str, Any] | None = None
+    report: Mapping[str, Any],
+    folder: Path,
+    *,
+    as_json: bool,
+    more: Mapping[str, Any] | None = None,
+    dry: bool = False,
 ) -> None:
     """Say what a published release holds; JSON has `more` beside it."""
     from rich.text import Text
 
-    facts = summary(report, folder) | dict(more or {})
+    facts = summary(report, folder) | dict(more or {}) | ({"dry_run": True} if dry else {})
     if report["formulas"]:
-        console().print(
-            Text(f"Not covered: {FORMULAS.format(listed(report['formulas'], 20))}", style="yellow"), soft_wrap=True
-        )
+        notice(f"Not covered: {FORMULAS.format(listed(report['formulas'], 20))}")
     if as_json:
         print_json(facts)
         return
     screen = results()
     rows = report["rows"]
     left_out = [f"{rows[word]} {word}" for word in ("withheld", "dropped") if rows[word]]
-    screen.print(Text("Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True)
+    screen.print(
+        Text(DRY if dry else "Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True
+    )
     if several := report["audit"]["sets"]:
         screen.print(f"  {rows['released']:,} rows; smallest groups of the quasi-identifiers:")
         for counted in several:
@@ -65,6 +76,8 @@ def show_release(
             f"  {rows['released']:,} rows in {facts['groups']:,} groups, the smallest of {facts['smallest_group']} "
             f"persons (asked: {facts['k']})"
         )
+    if "written_to" in facts:
+        screen.print(Text(f"  also written to {facts['written_to']}"), soft_wrap=True)
     if left_out:
         screen.print(f"  rows left out: {', '.join(left_out)}")
     screen.print(
@@ -76,6 +89,8 @@ def show_release(
     for (key, word), text in CONSENTED.items():
         if report["asked"].get(key) == word:
             screen.print(Text(f"  given away by consent: {text}", style="yellow"), soft_wrap=True)
+    if dry:
+        return
     screen.print(Text(f"  read next: {facts['report']}"), soft_wrap=True)
     screen.print(Text(f"  for the owner of the data only: {facts['internal_report']}"), soft_wrap=True)
 
@@ -116,16 +131,23 @@ def run_spec(
     replace: bool,
     as_json: bool,
     steps: bool = False,
+    dry: bool = False,
 ) -> None:
     """Make and publish the release of a spec; `steps` also shows how columns were refined."""
-    with stages(as_json=as_json) as stage:
+    folder = out or Path(f"{spec.stem}-release")
+    with stages(as_json=as_json) as stage, trial(dry=dry, name=folder.name) as place:
         from anonfit.api import run
+        from anonfit.release.folder import check_free
 
-        folder = out or Path(f"{spec.stem}-release")
-        release = run(spec, folder, settings=settings, curve=curve, replace=replace, stage=stage)
+        check_free(folder.absolute(), replace=replace)
+        asked = _without_database(spec, settings, replace=replace) if dry else spec
+        release = run(asked, place or folder, settings=settings, curve=curve, replace=replace, stage=stage)
+    for doubt in release.notices:
+        notice(f"doubtful: {doubt}")
     refinements = release.refinements
-    more = {} if refinements is None else {"stopped": refinements["stopped"]}
-    show_release(release.report, folder, as_json=as_json, more=more | ({"refinements": refinements} if steps else {}))
+    more = release.written_to | ({} if refinements is None else {"stopped": refinements["stopped"]})
+    more |= {"refinements": refinements} if steps else {}
+    show_release(release.report, folder, as_json=as_json, more=more, dry=dry)
     if refinements is not None and refinements["stopped"] and not as_json:
         results().print(
             f"  Refining was stopped after {len(refinements['steps']):,} refinements; more were possible.",
@@ -135,9 +157,19 @@ def run_spec(
         show_refinements(refinements)
 
 
+def _without_database(path: Path, settings: Sequence[str], *, replace: bool) -> Spec:
+    """The spec, whose table of a database is looked at and not written."""
+    from anonfit.release.delivery import Target
+    from anonfit.spec.parse import read_spec
+
+    spec = read_spec(path, settings)
+    Target.of_spec(spec, replace=replace)
+    return dataclasses.replace(spec, output=dataclasses.replace(spec.output, to=None, table=None))
+
+
 def apply_release(
     release: Path,
-    data: Path,
+    data: str,
     out: Path | None,
     *,
     unseen: str,
@@ -145,25 +177,39 @@ def apply_release(
     as_json: bool,
     recoding: Path | None,
     suppression_limit: float | None,
+    query: str | None = None,
+    to: str | None = None,
+    dry: bool = False,
 ) -> None:
     """Release new data by an earlier release's recoding, or an edited one."""
-    with stages(as_json=as_json) as stage:
+    from anonfit.tables.addresses import is_database
+
+    named = f"{release.name}-applied" if is_database(data) else f"{Path(data).name.split('.')[0]}-release"
+    folder = out or Path(named)
+    with stages(as_json=as_json) as stage, trial(dry=dry, name=folder.name) as place:
         from anonfit.api import load_table
         from anonfit.recoding.storage import read_recoding
+        from anonfit.release.delivery import Target
+        from anonfit.release.folder import check_free
+        from anonfit.tables.databases import named_source
 
+        check_free(folder.absolute(), replace=replace)
+        source = named_source(data, query=query)
+        if dry and to is not None:
+            Target.checked(to, replace=replace)
         stage("Loading the release")
-        folder = out or Path(f"{data.name.split('.')[0]}-release")
         edited = None if recoding is None else read_recoding(recoding)
         extended = load_table(release).publish_extension(
-            data,
-            folder,
+            source,
+            place or folder,
             unseen=unseen,
             recoding=edited,
             suppression_limit=suppression_limit,
+            to=None if dry else to,
             replace=replace,
             stage=stage,
         )
-    show_release(extended.report, folder, as_json=as_json)
+    show_release(extended.report, folder, as_json=as_json, more=extended.written_to, dry=dry)
 
 
 LONGEST = 40
@@ -183,28 +229,41 @@ def _tree_summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "exposed": audit["exposed"],
         "passed": audit["passed"],
         "drawing": str(folder / "tree.svg"),
+        "report": str(folder / "report.html"),
         "internal_record": str(folder.with_name(f"{folder.name}.internal.json")),
     }
 
 
-def tree_of_spec(spec: Path | None, out: Path | None, *, settings: Sequence[str], replace: bool, as_json: bool) -> None:
+def tree_of_spec(
+    spec: Path | None,
+    out: Path | None,
+    *,
+    settings: Sequence[str],
+    replace: bool,
+    as_json: bool,
+    dry: bool = False,
+) -> None:
     """Grow and publish the tree of a spec."""
     if spec is None:
         raise RequestError("name a spec to grow a tree, or --from with a published tree.")
-    with stages(as_json=as_json) as stage:
+    folder = out or Path(f"{spec.stem}-tree")
+    with stages(as_json=as_json) as stage, trial(dry=dry, name=folder.name) as place:
         from anonfit.api import run
+        from anonfit.release.folder import check_free
         from anonfit.report.trees import drawn_text
 
-        folder = out or Path(f"{spec.stem}-tree")
-        release = run(spec, folder, publish="tree", settings=settings, replace=replace, stage=stage)
-    facts = _tree_summary(release.audit, folder)
+        check_free(folder.absolute(), replace=replace)
+        release = run(spec, place or folder, publish="tree", settings=settings, replace=replace, stage=stage)
+    facts = _tree_summary(release.audit, folder) | ({"dry_run": True} if dry else {})
     if as_json:
         print_json(facts)
         return
     from rich.text import Text
 
     screen = results()
-    screen.print(Text("Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True)
+    screen.print(
+        Text(DRY if dry else "Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True
+    )
     screen.print(
         f"  {_several(facts['leaves'], 'leaf', 'leaves')}, {_several(facts['spans'], 'span', 'spans')}, the smallest "
         f"of {facts['smallest_span']} persons (asked: {facts['k']})"
@@ -221,6 +280,9 @@ def tree_of_spec(spec: Path | None, out: Path | None, *, settings: Sequence[str]
         "has in common."
     )
     _show_drawing(drawn_text(release.tree))
+    if dry:
+        return
+    screen.print(Text(f"  read next: {facts['report']}"), soft_wrap=True)
     screen.print(Text(f"  drawn: {facts['drawing']}"), soft_wrap=True)
     screen.print(Text(f"  for the owner of the data only: {facts['internal_record']}"), soft_wrap=True)
 

@@ -11,7 +11,10 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import AnonfitError, RequestError, SpecError, printable
@@ -25,6 +28,16 @@ if TYPE_CHECKING:
 def console() -> Console:
     """Where progress, notices and errors are shown."""
     return _screen(stderr=True)
+
+
+def notice(text: str) -> None:
+    """Something to know beside the results, unless quiet is asked for; in a log, a line of it."""
+    from rich.text import Text
+
+    if _telling.log == "json":
+        _log(event="notice", text=text, seconds=perf_counter())
+    elif not _telling.quiet:
+        console().print(Text(text, style="yellow"), soft_wrap=True)
 
 
 def results() -> Console:
@@ -50,13 +63,18 @@ def _screen(*, stderr: bool) -> Console:
 
 
 class _Unread(io.FileIO):
-    """A stream whose reader may go: what nobody reads is lost, and the work goes on."""
+    """A stream whose reader may go: what nobody reads is lost, and the work goes on. So is what cannot be written."""
+
+    lost: OSError | None = None
 
     def write(self, data: Any) -> int:
         try:
             return super().write(data)
         except BrokenPipeError:
-            return memoryview(data).nbytes
+            pass
+        except OSError as error:  # a full disk
+            self.lost = error
+        return memoryview(data).nbytes
 
 
 def outlive_readers() -> None:
@@ -72,12 +90,85 @@ def outlive_readers() -> None:
             setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=lines))
 
 
+@dataclass(slots=True)
+class _Telling:
+    """What is told of the verb that is at work, beside its results."""
+
+    verb: str = ""
+    verbose: bool = False
+    quiet: bool = False
+    log: str = "text"
+
+
+_telling = _Telling()
+
+
+@contextmanager
+def told(verb: str, *, verbose: bool, quiet: bool, log: str) -> Iterator[None]:
+    """Say how much is told while a verb works; a log also says how it ended."""
+    global _telling
+    if verbose and quiet:
+        raise RequestError("--verbose and --quiet ask for opposite things; leave one of them out.")
+    before, _telling = _telling, _Telling(verb, verbose, quiet, log)
+    clock = perf_counter()
+    try:
+        yield
+    except BaseException as error:
+        status = 130 if isinstance(error, KeyboardInterrupt) else getattr(error, "exit_status", 2)
+        status = next((getattr(error, name) for name in ("exit_code", "code") if hasattr(error, name)), status)
+        _log(
+            event="end",
+            status=status,
+            error=None if hasattr(error, "exit_code") else type(error).__name__,
+            seconds=clock,
+        )
+        raise
+    else:
+        _log(event="end", status=0, error=None, seconds=clock)
+    finally:
+        _telling = before
+
+
+def _log(*, seconds: float, **entry: Any) -> None:
+    """A line of the log: what happened, when, in which verb, and how long it took since the clock was at `seconds`."""
+    if _telling.log == "json":
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = {"time": now, "verb": _telling.verb, **entry, "seconds": round(perf_counter() - seconds, 3)}
+        sys.stderr.write(json.dumps(line) + "\n")
+
+
+@contextmanager
+def _timed() -> Iterator[Stage]:
+    """Tell every stage once it is over, with the time that it took."""
+    at_work: list[tuple[str, float]] = []
+
+    def over() -> None:
+        for name, began in at_work:
+            _log(event="stage", stage=name, seconds=began)
+            if _telling.verbose:
+                console().print(f"{name}: {perf_counter() - began:.2f} s", markup=False, soft_wrap=True)
+        at_work.clear()
+
+    def stage(name: str) -> None:
+        over()
+        at_work.append((name, perf_counter()))
+
+    try:
+        yield stage
+    finally:
+        over()
+
+
 @contextmanager
 def stages(*, as_json: bool) -> Iterator[Stage]:
     """Show the stage that long work is in: a line that changes on a terminal, a line each elsewhere, nothing with
-    JSON.
+    JSON or where quiet is asked for; and with the time that it took where that is asked for.
     """
-    if as_json:
+    if _telling.verbose or _telling.log == "json":
+        with _timed() as stage:
+            yield stage
+        return
+    if as_json or _telling.quiet:
         yield lambda _: None
         return
     screen = console()
@@ -181,6 +272,19 @@ def show_failure(error: BaseException, *, as_json: bool) -> int:
             soft_wrap=True,
         )
     return status
+
+
+def show_unwritten() -> int:
+    """Say that results could not be written, where that is so, and give the exit status."""
+    sys.stdout.flush()
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    if not isinstance(raw, _Unread) or raw.lost is None:
+        return 0
+    sys.stderr.write(
+        f"error: standard output could not be written: {raw.lost.strerror}; what was published stays, only what was to "
+        "be shown of it is lost.\n"
+    )
+    return 2
 
 
 def _place(error: BaseException) -> str:

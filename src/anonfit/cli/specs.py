@@ -41,19 +41,36 @@ def _place(path: Path, *, replace: bool) -> Path:
     return path
 
 
-def propose_spec(data: Path, out: Path | None, *, k: int, accept: bool, replace: bool, as_json: bool) -> None:
+def _written_source(data: str, target: Path) -> str:
+    """The source as a spec names it: of a file, the path from the spec's folder, where it lies in it."""
+    from anonfit.tables.addresses import FILES, divided, is_database
+
+    kind, _, rest = data.partition(":")
+    if not is_database(data):
+        kind, rest = "", data
+    elif kind not in FILES:
+        return data
+    path, table = divided(data) if kind else (data, None)
+    source = Path(path.partition(":")[2].removeprefix("//") if kind else rest).resolve()
+    folder = target.resolve().parent
+    name = str(source.relative_to(folder) if source.is_relative_to(folder) else source)
+    return (f"{kind}:" if kind else "") + name + (f"#{table}" if table else "")
+
+
+def propose_spec(data: str, out: Path | None, *, k: int, accept: bool, replace: bool, as_json: bool) -> None:
     """Read a table, propose a role for every column, and write the spec."""
     from anonfit.spec.write import propose
+    from anonfit.tables.addresses import is_database
     from anonfit.tables.profile import proposal_toml
 
-    target = _place(out or data.with_name("spec.toml"), replace=replace)
+    beside = Path("spec.toml") if is_database(data) else Path(data).with_name("spec.toml")
+    target = _place(out or beside, replace=replace)
     with stages(as_json=as_json) as stage:
         proposed = propose(data, k=k, accept=accept, stage=stage)
         taxonomies = _masks(proposed, target.parent)
     assert proposed.proposal is not None
-    source = data.resolve()
-    name = source.relative_to(target.resolve().parent) if source.is_relative_to(target.resolve().parent) else source
-    text = proposal_toml(proposed.proposal, source=str(name), taxonomies=taxonomies, accepted=accept)
+    source = _written_source(data, target)
+    text = proposal_toml(proposed.proposal, source=source, taxonomies=taxonomies, accepted=accept)
     write_file(target, text, replace=replace)
     _show_proposal(proposed.proposal, target, taxonomies, accepted=accept, as_json=as_json)
 

@@ -49,7 +49,8 @@ def needed_memory(source: Any, names: Collection[str]) -> int | None:
     already, or nobody knows.
     """
     if isinstance(source, DatabaseSource):
-        return None if source.kind == "postgresql" else int(TIMES * 3 * Path(source.address).stat().st_size)
+        address = source.address
+        return int(TIMES * 3 * Path(address.place).stat().st_size) if address.is_file else None
     if not isinstance(source, str | Path):
         return None
     return int(TIMES * sum(_file(path, names) for path in files_of(source)))

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from anonfit.errors import RequestError
-from anonfit.runtime.files import is_used, locked
+from anonfit.runtime.files import is_ours, is_used, locked
 from anonfit.runtime.progress import ending
 
 MARK = "anonfit-spill-"
@@ -24,7 +24,7 @@ def sweep_spill(place: Path) -> None:
     """Remove what runs that were killed left in a place."""
     for folder in place.glob(f"{MARK}*"):
         process = folder.name.removeprefix(MARK).partition("-")[0]
-        if process.isdigit() and not is_used(folder, int(process)):
+        if process.isdigit() and is_ours(folder) and not is_used(folder, int(process)):
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from anonfit.auditing.meanings import LabelMeaning, LabelTree
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.scales import Cut, cut_text
+from anonfit.tables.scales import Cut, Scale, cut_text
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
 
@@ -180,7 +180,11 @@ def meaning_of(column: RecodedColumn) -> LabelMeaning:
         return LabelMeaning(column.name, "nominal", tree=tree_of(column.taxonomy))
     if isinstance(column, OrdinalCells):
         return LabelMeaning(column.name, "ordinal", order=column.order)
-    return LabelMeaning(column.name, "date" if column.type == ColumnType.DATE else "continuous")
+    if column.scale != Scale.WHOLE:
+        return LabelMeaning(column.name, "date" if column.type == ColumnType.DATE else "continuous")
+    cuts = frozenset(Decimal(cut_text(cut)) for cut in column.cuts)
+    low, high = (Decimal(cut_text(end)) for end in column.domain) if column.domain else (None, None)
+    return LabelMeaning(column.name, "continuous", domain=(low, high), cuts=cuts, scale="whole", closed=column.closed)
 
 
 def _cuts_on_line(column: OrderedCells, cuts: tuple[Cut, ...]) -> Numbers:

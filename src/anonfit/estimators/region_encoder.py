@@ -114,10 +114,13 @@ def learn_labels(values: pl.Series, declared: Declared) -> LabelReader:
 def _guess(name: str, texts: Iterable[str | None]) -> LabelMeaning:
     """The kind of column that has such labels."""
     known = [text for text in texts if text is not None]
-    for kind in ("continuous", "date"):
-        meaning = LabelMeaning(name, kind)
+    for meaning in (
+        LabelMeaning(name, "continuous"),
+        LabelMeaning(name, "continuous", scale="whole", closed=True),
+        LabelMeaning(name, "date"),
+    ):
         labels = [read_label(text, meaning) for text in known]
-        if None not in labels and any(_shows_order(label, kind) for label in labels if label is not None):
+        if None not in labels and any(_shows_order(label, meaning.type) for label in labels if label is not None):
             return meaning
     if any(_INTERVAL.fullmatch(text.removeprefix("missing or ")) for text in known):
         raise DataError(

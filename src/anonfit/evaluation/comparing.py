@@ -19,7 +19,6 @@ from anonfit.evaluation.compared import Compared, figures
 from anonfit.metrics.losses import common_extents, unnamed_values
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.release.audits import audit_release
-from anonfit.runtime.files import write_file
 from anonfit.runtime.progress import Stage, silent
 from anonfit.tables.schema import Role
 
@@ -62,18 +61,9 @@ class Comparison:
         Returns:
             The file.
         """
-        path = Path(path)
-        check_page(path, replace=replace)
-        write_file(path, self.to_html(), replace=replace)
-        return path
+        from anonfit.report.page import save_page
 
-
-def check_page(path: Path, *, replace: bool) -> None:
-    """Refuse a place where a page cannot be written, or where something else is."""
-    if path.is_dir() or (path.exists() and not replace):
-        raise RequestError(f"{path} is already there; choose another name, or allow to replace it (--replace).")
-    if not path.absolute().parent.is_dir():
-        raise RequestError(f"{path.absolute().parent}: there is no such folder to write the page into.")
+        return save_page(Path(path), self.to_html(), replace=replace)
 
 
 def compare(
@@ -232,7 +222,9 @@ def _alike(column: RecodedColumn, other: RecodedColumn) -> bool:
         return _names_hide(column, other) and _names_hide(other, column)
     if isinstance(column, OrdinalCells) and isinstance(other, OrdinalCells):
         return column.order == other.order
-    return isinstance(column, OrderedCells) and isinstance(other, OrderedCells) and column.scale == other.scale
+    if not isinstance(column, OrderedCells) or not isinstance(other, OrderedCells):
+        return False
+    return column.scale == other.scale or (column.scale.is_number and other.scale.is_number)
 
 
 def _names_hide(column: NominalCells, other: NominalCells) -> bool:

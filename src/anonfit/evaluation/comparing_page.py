@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from markupsafe import Markup
+
 from anonfit.metrics.registry import Metric, metrics_of
-from anonfit.report.markup import HEAD, escaped
+from anonfit.report.page import page
+from anonfit.report.pictures import WIDTH, element, shape, svg, text
+from anonfit.report.words import percent, shortened
 
 Releases = Sequence[Mapping[str, Any]]
 """The releases of a comparison, as plain data."""
@@ -30,10 +34,10 @@ SHAPES = (
     "M-3.5 -7.5h7v15h-7z",
 )
 """A disc, a square, a triangle, a rhomb, a triangle on its tip, a bar."""
-WIDTH, LEFT, RIGHT, TOP = 620, 150, 28, 6
-LANE = 11
+LEFT, RIGHT, TOP = 104.0, 16.0, 6.0
+LANE = 11.0
 """The height of a release's own lane in the line of a column: no mark hides another."""
-LONGEST = 18
+LONGEST = 15
 """Letters of a column's name that there is room for."""
 
 
@@ -41,12 +45,12 @@ def _x(value: float) -> float:
     return LEFT + value * (WIDTH - LEFT - RIGHT)
 
 
-def mark(which: int, x: float, y: float, title: str = "") -> str:
+def mark(which: int, x: float, y: float, title: str = "") -> Markup:
     """The sign of a release."""
-    inner = f"<title>{escaped(title)}</title>" if title else ""
-    path = SHAPES[which % len(SHAPES)]
+    inner = element("title", title) if title else Markup("")
     kind = f"series series-{which % COLOURS + 1}"
-    return f'<path class="{kind}" transform="translate({x:.1f} {y:.1f}) scale(.8)" d="{path}">{inner}</path>'
+    place = f"translate({x:.1f} {y:.1f}) scale(.8)"
+    return element("path", inner, class_=kind, transform=place, d=SHAPES[which % len(SHAPES)])
 
 
 def detail_lines(releases: Releases) -> list[tuple[str, list[float | None]]]:
@@ -61,46 +65,31 @@ def detail_lines(releases: Releases) -> list[tuple[str, list[float | None]]]:
     return lines
 
 
-def detail_chart(releases: Releases) -> str:
+def detail_chart(releases: Releases) -> Markup:
     """A line per column, the average of all first, with a mark per release; empty where nothing was measured."""
     lines = detail_lines(releases)
     if not lines:
-        return ""
+        return Markup("")
     line = LANE * len(releases) + 14
-    height = TOP + line * len(lines) + 32
-    rows = (_row(TOP + line * index, line, name, values, releases) for index, (name, values) in enumerate(lines))
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="Detail kept of each column, by release">'
-        f"{_scale(height - 32)}{''.join(rows)}</svg>"
-    )
+    base = TOP + line * len(lines)
+    parts: list[Markup] = []
+    for tick in range(5):
+        parts.append(shape("line", x1=_x(tick / 4), x2=_x(tick / 4), y1=TOP, y2=base, class_="line"))
+        parts.append(text(_x(tick / 4), base + 18, f"{25 * tick} %", "soft", "middle"))
+    for index, (name, values) in enumerate(lines):
+        parts += _row(TOP + line * index, line, name, values, releases)
+    return svg(WIDTH, base + 26, parts, "Detail kept of each column, by release")
 
 
-def _scale(base: float) -> str:
-    return "".join(
-        f'<line class="grid" x1="{_x(tick / 4):.1f}" x2="{_x(tick / 4):.1f}" y1="{TOP}" y2="{base}"/>'
-        f'<text class="axis" x="{_x(tick / 4):.1f}" y="{base + 18}" text-anchor="middle">{25 * tick} %</text>'
-        for tick in range(5)
-    )
-
-
-def _row(top: float, height: float, name: str, values: Sequence[float | None], releases: Releases) -> str:
+def _row(top: float, height: float, name: str, values: Sequence[float | None], releases: Releases) -> Iterator[Markup]:
     """A column's line: its name, a mark in the lane of each release, and a border below."""
     middle = top + height / 2
-    marks = "".join(
-        mark(
-            which,
-            _x(value),
-            middle + LANE * (which - (len(values) - 1) / 2),
-            f"{releases[which]['name']}: {name} {value:.1%}",
-        )
-        for which, value in enumerate(values)
-        if value is not None
-    )
-    shown = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
-    return (
-        f'<text x="{LEFT - 12}" y="{middle + 4:.1f}" text-anchor="end">{escaped(shown)}</text>'
-        f'<line class="border" x1="0" x2="{WIDTH}" y1="{top + height}" y2="{top + height}"/>{marks}'
-    )
+    yield text(LEFT - 10, middle + 4, shortened(name, LONGEST), anchor="end")
+    yield shape("line", x1=0, x2=WIDTH, y1=top + height, y2=top + height, class_="line")
+    for which, value in enumerate(values):
+        if value is not None:
+            lane = middle + LANE * (which - (len(values) - 1) / 2)
+            yield mark(which, _x(value), lane, f"{releases[which]['name']}: {name} {share(value)}")
 
 
 DETAIL_KEPT = "Detail kept"
@@ -123,7 +112,7 @@ def share(value: Any) -> str:
     """A share in percent, or the text in its place."""
     if value is None:
         return NOT_TOLD
-    return f"{value:.1%}" if isinstance(value, int | float) else str(value)
+    return percent(value) if isinstance(value, int | float) else str(value)
 
 
 def number(value: Any) -> str:
@@ -297,124 +286,27 @@ def pair_line(pair: Mapping[str, Any]) -> Line:
     return label, (number(pair["k"]), number(joint["cells"]), number(joint["cells_below_k"]), share(below["share"]))
 
 
-LIGHT = ("#0b66b0", "#c2570c", "#12734a", "#8b3fa8", "#8a6d00", "#b0265f")
-DARK = ("#6cb4f0", "#f39a5c", "#63c796", "#cf9be3", "#dcbf4a", "#f18bb4")
-"""The colours of releases on light and on dark paper."""
-
-
-def _colours(colours: Sequence[str]) -> str:
-    return " ".join(f"--series-{which}: {colour};" for which, colour in enumerate(colours, start=1))
-
-
-STYLE = f"""
-:root {{ color-scheme: light dark; --ink: #1c2430; --soft: #5a6675; --line: #d9dfe6; --paper: #fff; --bad: #b3261e;
-  {_colours(LIGHT)} }}
-@media (prefers-color-scheme: dark) {{
-  :root {{ --ink: #e6ebf1; --soft: #a3afbd; --line: #36404c; --paper: #14191f; --bad: #ff8a80; {_colours(DARK)} }}
-}}
-@media print {{
-  :root {{ color-scheme: light; --ink: #000; --soft: #444; --line: #bbb; --paper: #fff; --bad: #b00;
-    {_colours(LIGHT)} }}
-  section {{ break-inside: avoid; }}
-}}
-* {{ box-sizing: border-box; }}
-body {{ margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 64rem; font: 16px/1.55 system-ui, sans-serif;
-  color: var(--ink); background: var(--paper); }}
-h1 {{ font-size: 1.7rem; margin: 0 0 .25rem; }}
-h2 {{ font-size: 1.15rem; margin: 2.25rem 0 .5rem; }}
-p, li {{ max-width: 48rem; overflow-wrap: anywhere; }}
-.soft {{ color: var(--soft); font-size: .93rem; }}
-.bad {{ color: var(--bad); }}
-.scroll {{ overflow-x: auto; }}
-table {{ border-collapse: collapse; width: 100%; font-size: .93rem; table-layout: fixed; }}
-th, td {{ text-align: right; padding: .35rem 0 .35rem 1rem; border-bottom: 1px solid var(--line); vertical-align: top;
-  font-variant-numeric: tabular-nums; }}
-thead th {{ font-weight: 600; }}
-th:first-child, td:first-child {{ text-align: left; padding-left: 0; color: var(--soft); }}
-th:first-child {{ width: 32%; }}
-td {{ overflow-wrap: break-word; }}
-.legend {{ display: flex; flex-wrap: wrap; gap: .35rem 1.25rem; list-style: none; padding: 0; margin: .5rem 0; }}
-.legend li {{ display: inline-flex; align-items: center; gap: .45rem; }}
-.legend svg {{ width: 20px; height: 20px; flex: none; }}
-.chart {{ overflow-x: auto; }}
-.chart svg {{ width: 100%; min-width: 30rem; max-width: 50rem; height: auto; display: block; margin: .75rem 0 1rem; }}
-svg text {{ font: 13px system-ui, sans-serif; fill: var(--ink); }}
-svg .axis {{ fill: var(--soft); font-size: 12px; }}
-svg .grid {{ stroke: var(--line); }}
-svg .border {{ stroke: var(--line); }}
-svg .series {{ stroke: var(--paper); stroke-width: 1.2; }}
-""" + "".join(f"svg .series-{which} {{ fill: var(--series-{which}); }}\n" for which in range(1, COLOURS + 1))
-
 TOGETHER = (
     "Who has two releases of one table sees for every person the label here and the label there. The cells of both "
     "hold fewer persons than the groups of either."
 )
 
 
-def _table(head: Sequence[str], lines: Sequence[tuple[str, Sequence[str]]]) -> str:
-    top = "".join(f"<th>{escaped(name)}</th>" for name in head)
-    least = f"min-width:{8 + 7 * len(head):g}rem"
-    body = "".join(
-        f"<tr><td>{escaped(label)}</td>{''.join(f'<td>{escaped(text)}</td>' for text in texts)}</tr>"
-        for label, texts in lines
-    )
-    return (
-        f'<div class="scroll"><table style="{least}"><thead><tr><th></th>{top}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
-
-
-def _section(title: str, *parts: str) -> str:
-    return f"<section><h2>{escaped(title)}</h2>{''.join(parts)}</section>"
-
-
-def _note(text: str) -> str:
-    return f'<p class="soft">{escaped(text)}</p>' if text else ""
-
-
-def _legend(names: Sequence[str]) -> str:
-    marks = (
-        f'<li><svg viewBox="0 0 20 20" aria-hidden="true">{mark(which, 10, 10)}</svg>{escaped(name)}</li>'
-        for which, name in enumerate(names)
-    )
-    return f'<ul class="legend">{"".join(marks)}</ul>'
-
-
-def _chart(releases: Releases) -> str:
-    drawn = detail_chart(releases)
-    return f'{_legend([release["name"] for release in releases])}<div class="chart">{drawn}</div>' if drawn else ""
-
-
-def _together(pairs: Releases) -> str:
-    faults = [f"{' with '.join(pair['releases'])}: {fault}" for pair in pairs for fault in pair["faults"]]
-    paragraphs = "".join(f'<p class="bad">{escaped(fault)}</p>' for fault in faults)
-    return _section(
-        "Two releases together", _note(TOGETHER), _table(PAIR_HEAD, [pair_line(pair) for pair in pairs]), paragraphs
-    )
-
-
-def _differences(sentences: Sequence[str]) -> str:
-    return _section("What differs", f"<ul>{''.join(f'<li>{escaped(text)}</li>' for text in sentences)}</ul>")
-
-
-def _shown(section: ComparedTable, releases: Releases) -> str:
-    chart = _chart(releases) if section.title == DETAIL_KEPT else ""
-    names = [release["name"] for release in releases]
-    return _section(section.title, _note(section.note), chart, _table(names, section.lines))
-
-
 def comparison_page(comparison: Mapping[str, Any]) -> str:
     """The page of a comparison."""
     releases = comparison["releases"]
-    names = [release["name"] for release in releases]
-    body = [
-        "<header><h1>Releases side by side</h1>",
-        f'<p class="soft">{escaped(", ".join(names))}</p></header>',
-        _differences(comparison["differences"]) if comparison["differences"] else "",
-        *(_shown(section, releases) for section in sections(comparison)),
-        _together(comparison["together"]) if comparison["together"] else "",
-    ]
-    return (
-        f'<!doctype html><html lang="en"><head>{HEAD}'
-        f"<title>Releases side by side</title><style>{STYLE}</style></head><body>{''.join(body)}</body></html>\n"
+    pairs = comparison["together"]
+    return page(
+        "comparison.html",
+        title="Releases side by side",
+        names=[release["name"] for release in releases],
+        differences=comparison["differences"],
+        tables=sections(comparison),
+        drawn=DETAIL_KEPT,
+        chart=detail_chart(releases),
+        signs=[mark(which, 10, 10) for which in range(len(releases))],
+        pairs=[pair_line(pair) for pair in pairs],
+        pair_head=PAIR_HEAD,
+        pair_note=TOGETHER,
+        faults=[f"{' with '.join(pair['releases'])}: {fault}" for pair in pairs for fault in pair["faults"]],
     )

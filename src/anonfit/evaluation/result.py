@@ -219,8 +219,14 @@ class Evaluation:
             better_by=pl.when(less_lost > 0).then(pl.lit("ncp")).otherwise(pl.lit("wdm")),
         )
 
+    def to_html(self) -> str:
+        """One page that needs nothing from anywhere else."""
+        from anonfit.evaluation.evaluating_page import evaluation_page
+
+        return evaluation_page(self)
+
     def save(self, folder: str | Path) -> Path:
-        """Write results.csv, figures.csv and summary.csv.
+        """Write results.csv, figures.csv, summary.csv and evaluation.html.
 
         Args:
             folder: Made if it is not there.
@@ -232,6 +238,7 @@ class Evaluation:
         path.mkdir(parents=True, exist_ok=True)
         for name, frame in (("results", self.frame), ("figures", self.figures), ("summary", self.summary())):
             write_file(path / f"{name}.csv", frame.write_csv())
+        write_file(path / "evaluation.html", self.to_html())
         return path
 
 

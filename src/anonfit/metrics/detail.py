@@ -10,7 +10,7 @@ cuts and cells, never from records; the persons of a region are those of a group
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
@@ -120,8 +120,8 @@ def _detail(column: RecodedColumn, labels: ColumnLabels) -> Detail:
     return Detail(
         name=column.name,
         labels=len(held),
-        ruled_out=max(0.0, 1 - float(held @ fitting) / max(int(held.sum()), 1)),
-        at_most=1.0 if isinstance(column, OrderedCells) else 1 - float(shares @ shares),
+        ruled_out=max(0.0, 1 - float((held * fitting).sum()) / max(int(held.sum()), 1)),
+        at_most=1.0 if isinstance(column, OrderedCells) else 1 - float((shares * shares).sum()),
         spans=tuple(np.bincount(sort, weights=held, minlength=len(SPANS) + 1).astype(np.int64).tolist()),
         frequent_label=column.label(labels.cells(frequent, column.size)),
         frequent_persons=int(held[frequent]),
@@ -143,28 +143,32 @@ def cell_shares(labels: ColumnLabels, size: int) -> NDArray[np.float64]:
 
 
 class _Fit:
-    """Which cells each label of a column holds: runs by their ends, sets cell by cell."""
+    """Which cells each label of a column holds: runs by their ends, sets as pairs of a set and a cell of it."""
 
     def __init__(self, labels: ColumnLabels, size: int) -> None:
         self.labels, self.size = labels, size
         pairs = len(labels.sets) * size
         self.rounds = ROUNDS if pairs <= MANY else FEW_ROUNDS
-        self._unpacked = unpacked(labels.sets, size).astype(np.float32) if 0 < pairs <= MANY else None
+        self._kept = list(self._found()) if pairs <= MANY else None
 
-    def _blocks(self) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        """The sets, as many at a time as fit, with the cells of each. (set, cell)"""
+    def _found(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Pairs of a set and a cell, of as many sets at a time as fit."""
         sets = self.labels.sets
-        if self._unpacked is not None:
-            yield slice(0, len(sets)), self._unpacked
-            return
         for block in blocks_of(len(sets), self.size):
-            yield block, unpacked(sets[block], self.size).astype(np.float32)
+            number, cell = np.nonzero(unpacked(sets[block], self.size))
+            yield number + block.start, cell
+
+    def _pairs(self) -> Iterable[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        return self._found() if self._kept is None else self._kept
 
     def sums(self, of_cell: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum over the cells of each label. (label,)"""
         before = np.append(0.0, np.cumsum(of_cell))
         runs = before[self.labels.last + 1] - before[self.labels.first]
-        return np.concatenate([runs, *(cells @ of_cell for _, cells in self._blocks())])
+        sets = np.zeros(len(self.labels.sets))
+        for number, cell in self._pairs():
+            sets += np.bincount(number, weights=of_cell[cell], minlength=len(sets))
+        return np.concatenate([runs, sets])
 
     def spread(self, of_label: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum over the labels that hold each cell. (cell,)"""
@@ -173,8 +177,8 @@ class _Fit:
         steps = np.bincount(labels.first, weights=of_run, minlength=self.size + 1)
         steps = steps - np.bincount(labels.last + 1, weights=of_run, minlength=self.size + 1)
         sums: NDArray[np.float64] = np.cumsum(steps, dtype=np.float64)[: self.size]
-        for block, cells in self._blocks():
-            sums = sums + of_set[block] @ cells
+        for number, cell in self._pairs():
+            sums = sums + np.bincount(cell, weights=of_set[number], minlength=self.size)
         return np.maximum(sums, 0.0)
 
 
@@ -426,6 +430,6 @@ def _axis(
         assert isinstance(column, OrderedCells)
         ends = tuple(cut_text(end) for end in column.domain) or (None, None)
         texts = [ends[0], *map(cut_text, column.cuts), ends[1]]
-        axis = {"column": column.name, "scale": str(column.scale)}
+        axis = {"column": column.name, "scale": "number" if column.scale.is_number else str(column.scale)}
     axis["edges"] = [texts[edge] for edge in used.tolist()]
     return np.searchsorted(used, low).tolist(), np.searchsorted(used, high).tolist(), axis

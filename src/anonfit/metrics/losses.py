@@ -54,7 +54,7 @@ Extents = dict[str, Extent]
 
 def places(cuts: Sequence[Cut], scale: Scale) -> NDArray[np.float64]:
     """Where cuts stand: numbers as they are, dates and times in days since 1970."""
-    if scale == Scale.NUMBER:
+    if scale.is_number:
         return np.array([float(cut) for cut in cuts], dtype=np.float64)
     moments = [datetime.fromisoformat(str(cut)).replace(tzinfo=UTC).timestamp() / 86400 for cut in cuts]
     return np.array(moments, dtype=np.float64)
@@ -71,7 +71,7 @@ def _stated(column: OrderedCells) -> Extent | None:
     if len(cuts) > 1:
         below, above = cuts[1] - cuts[0], cuts[-1] - cuts[-2]
     else:
-        below = above = YEAR if column.scale != Scale.NUMBER else abs(cuts[0]) or 1.0
+        below = above = YEAR if not column.scale.is_number else abs(cuts[0]) or 1.0
     low, high = np.clip([cuts[0] - below, cuts[-1] + above], -LARGEST, LARGEST).tolist()
     return Extent(low, high)
 
@@ -199,7 +199,7 @@ def losses(
     for index, column in enumerate(recoding.columns):
         parts = recoding.boxes.parts(used[is_released], index)
         ncp, lm = (
-            (released @ loss[parts.of_node] + lost) / total if total else 0.0
+            ((released * loss[parts.of_node]).sum() + lost) / total if total else 0.0
             for loss in _losses(column, parts, extents.get(column.name), (unnamed or {}).get(column.name, 1))
         )
         lines.append(ColumnLoss(column.name, float(ncp), float(lm)))

@@ -9,6 +9,7 @@ follow the order of the values or of the leaves.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -137,6 +138,8 @@ class OrderedCells:
     has_missing: bool
     domain: tuple[Cut, ...] = ()
     date_format: str | None = None
+    closed: bool = False
+    """Whether intervals of whole numbers are written with both ends, 38–42 in place of [38, 43)."""
 
     @property
     def size(self) -> int:
@@ -170,13 +173,22 @@ class OrderedCells:
 
     def label(self, cells: Sequence[int]) -> str:
         """The interval of a run of cells."""
-        low, high = self.ends(cells)
-        known = interval_label(
-            None if low is None else cut_text(low),
-            None if high is None else cut_text(high),
-            closed=bool(self.domain) and self.is_last(cells),
-        )
-        return _label(self, cells, known)
+        return _label(self, cells, self.interval(*self.ends(cells), closed=bool(self.domain) and self.is_last(cells)))
+
+    def interval(self, low: Any, high: Any, *, closed: bool) -> str:
+        """The label of the values between two ends; of whole numbers, one alone is that number."""
+        low_text, high_text = (None if end is None else cut_text(end) for end in (low, high))
+        if self.scale != Scale.WHOLE:
+            return interval_label(low_text, high_text, closed=closed)
+        first = None if low is None else math.ceil(low)
+        last = None if high is None else math.floor(high) if closed else math.ceil(high) - 1
+        if first is not None and first == last:
+            return str(first)
+        if not self.closed or (first is None and last is None):
+            return interval_label(low_text, high_text, closed=closed)
+        if first is None or last is None:
+            return f"≥ {first}" if last is None else f"≤ {last}"
+        return f"{first}–{last}"
 
 
 @dataclass(frozen=True)

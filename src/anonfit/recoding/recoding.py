@@ -19,9 +19,10 @@ from anonfit.errors import DataError, RecodingError, listed
 from anonfit.recoding.boxes import Boxes, Grid, GridColumn, boxes_of, grid_column
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.sql import recoding_query
+from anonfit.recoding.sql_dialects import DialectName
 from anonfit.recoding.values import Unseen, Values, recode_frame
 from anonfit.tables.codebook import typed
-from anonfit.tables.scales import Cut, CutPoints, cuts_between, parse_cut, scale_of, thresholds
+from anonfit.tables.scales import Cut, CutPoints, Scale, cuts_between, parse_cut, scale_of, thresholds
 from anonfit.tables.schema import (
     CodedColumn,
     CodedTable,
@@ -136,6 +137,21 @@ class Recoding:
         """
         return recode_frame(self, frame, unseen=unseen, values=values)
 
+    @property
+    def has_whole_numbers(self) -> bool:
+        """Whether some column is of whole numbers between cuts."""
+        return any(isinstance(column, OrderedCells) and column.scale == Scale.WHOLE for column in self.columns)
+
+    def written(self, *, closed: bool) -> Recoding:
+        """The same recoding, whose labels write intervals of whole numbers with both ends (38–42), or not."""
+        columns = [
+            replace(column, closed=closed)
+            if isinstance(column, OrderedCells) and column.scale == Scale.WHOLE
+            else column
+            for column in self.columns
+        ]
+        return replace(self, columns=tuple(columns))
+
     def to_json(self) -> str:
         """The recoding as the text of recoding.json."""
         return self._json
@@ -147,19 +163,21 @@ class Recoding:
 
         return to_json(self)
 
-    def to_sql(self, table: str, *, keep: Sequence[str] = (), values: str = "labels") -> str:
-        """The recoding as a query that DuckDB, PostgreSQL and SQLite understand. Its result is working data, no
-        release: nothing is withheld or sorted.
+    def to_sql(
+        self, table: str, *, keep: Sequence[str] = (), values: str = "labels", dialect: DialectName = "postgresql"
+    ) -> str:
+        """The recoding as a query of a database. Its result is working data, no release: nothing is withheld or sorted.
 
         Args:
             table: The table to recode, as SQL writes its name.
             keep: Other columns to be selected as they are.
             values: `labels`, `bounds` or `representative`.
+            dialect: The kind of database that is to understand it.
 
         Returns:
             The query; rows with a value that the recoding does not know are not in its result.
         """
-        return recoding_query(self, table, keep=keep, values=Values(values))
+        return recoding_query(self, table, keep=keep, values=Values(values), dialect=dialect)
 
     @classmethod
     def from_json(cls, text: str) -> Recoding:
@@ -212,17 +230,30 @@ def _ordered(
     pairs, pair_of = np.unique(np.stack([before[between], starts[between]]), axis=1, return_inverse=True)
     placed = _cuts(domain, pairs - shift, points)
     on_axis = thresholds(placed, domain.dtype)
+    is_whole = _is_whole(domain)
+    if is_whole:
+        on_axis = np.ceil(on_axis)  # as on the axis of whole numbers, also where these are floats
     # Two texts may be one number on the axis of whole numbers (37.5 and 38): the first text is kept for both.
     axis_cuts, first, cut_of = np.unique(on_axis, return_index=True, return_inverse=True)
     cuts: tuple[Cut, ...] = tuple(placed[index] for index in first)
     scale = scale_of(domain.dtype)
     assert scale is not None
     ends = tuple(parse_cut(end, scale) for end in domain.declared)
+    scale = Scale.WHOLE if is_whole else scale
     cells = OrderedCells(domain.name, domain.type, scale, cuts, domain.has_missing, ends, domain.date_format)
     at = np.full(len(starts), shift, np.int32)
     if len(axis_cuts):
         at[between] = cut_of[pair_of.ravel()] + 1 + shift
     return cells, at
+
+
+def _is_whole(domain: OrderedDomain) -> bool:
+    """Whether all values, and the ends of a declared domain, are whole numbers (as floats, exact ones)."""
+    if scale_of(domain.dtype) != Scale.NUMBER or isinstance(domain.dtype, pl.Decimal):
+        return False
+    values = domain.values
+    exact = domain.dtype.is_integer() or bool(((np.abs(values) < 2**53) & (values % 1 == 0)).all())
+    return exact and all(float(str(end)).is_integer() for end in domain.declared)
 
 
 def _cuts(domain: OrderedDomain, pairs: NDArray[np.int32], points: CutPoints) -> list[Cut]:
@@ -317,7 +348,9 @@ def _grid_column(
     cells, at = _ordered(domain, starts, starts - 1, points)
     if given:
         cuts = sorted({*cells.cuts, *given})
-        cells = replace(cells, cuts=tuple(cuts))
+        parts_whole = len(np.unique(np.ceil(thresholds(cuts, domain.dtype)))) == len(cuts)
+        scale = cells.scale if parts_whole or cells.scale != Scale.WHOLE else Scale.NUMBER
+        cells = replace(cells, cuts=tuple(cuts), scale=scale)
         at = np.arange(1, len(cuts) + 1, dtype=np.int32) + np.int32(domain.has_missing)
         if domain.has_missing and len(part_of) > 1 and part_of[0] != part_of[1]:
             at = np.append(at, np.int32(1))  # missing stands alone

@@ -1,201 +1,286 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recoding as one SQL query: values become cells, cells a region, and a region what it says. Understood by DuckDB,
-PostgreSQL and SQLite.
+"""A recoding as one SQL query. Values become numbers; tables of constants say by which bounds a row goes from a node of
+the tree to one further down, some levels at a time, and what each region says. So a database joins tables, which it
+does well, and reads no large expression, which some plan or compile without end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import RecodingError
-from anonfit.recoding.boxes import Grid, GridColumn
-from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
+from anonfit.recoding.boxes import Grid
+from anonfit.recoding.columns import NominalCells, OrderedCells, RecodedColumn
+from anonfit.recoding.sql_dialects import Dialect, dialect_named, edge, number
 from anonfit.recoding.values import Values, region_values
-from anonfit.tables.scales import Cut, Scale
 from anonfit.tables.schema import ColumnType
 
 if TYPE_CHECKING:
     from anonfit.recoding.recoding import Recoding
 
-DEEPEST = 8
-"""Conditions within conditions; SQLite reads about a dozen."""
+LOWEST, KNOWN, HIGHEST = -9e307, -8e307, 9e307
+"""The number of a missing value, one below all known values, and one above them."""
+AT_ONCE = 16
+"""Bounds by which a row goes on from a node: few, and the way is long; many, and each step is."""
+ROW, NODE, VALUE = "anonfit_rows", "anonfit_node", "anonfit_value"
+"""What names of ours begin with."""
+
+Run: TypeAlias = tuple[int, int]
+"""Cells from one up to, not including, another."""
+Box: TypeAlias = Mapping[int, NDArray[np.bool_]]
+"""Of columns that are restricted, the cells."""
 
 
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+# --- values -----------------------------------------------------------------------------------------------------
 
 
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def _edges(column: RecodedColumn) -> list[float]:
+    """Where cells begin on the line of numbers, and where the last one ends."""
+    if not isinstance(column, OrderedCells):
+        return [LOWEST, *(float(cell) for cell in range(1, column.size)), HIGHEST]
+    cuts = [edge(cut, column.scale) for cut in column.cuts]
+    return [LOWEST, *([KNOWN] if column.has_missing else []), *cuts, HIGHEST]
 
 
-def _cut(cut: Cut, scale: Scale) -> str:
-    """A cut as SQL writes it."""
-    if scale == Scale.NUMBER:
-        return repr(cut)
-    kind = "DATE" if scale == Scale.DATE and len(str(cut)) <= 10 else "TIMESTAMP"
-    return f"{kind} {_text(str(cut).replace('T', ' '))}"
+def _ordered_value(column: OrderedCells, value: str, dialect: Dialect) -> str:
+    found = dialect.number_of(value, column.scale)
+    cases = []
+    if column.domain:
+        low, high = (number(edge(end, column.scale)) for end in column.domain)
+        cases.append(f"WHEN {found} < {low} OR {found} > {high} THEN NULL")
+    elif column.scale.is_number:  # endless numbers, too, lie in the first and last cells
+        cases.append(f"WHEN {found} < {number(KNOWN)} THEN {number(KNOWN)}")
+        cases.append(f"WHEN {found} >= {number(HIGHEST)} THEN {number(-KNOWN)}")
+    return f"CASE {' '.join(cases)} ELSE {found} END" if cases else found
 
 
-def _search(value: str, bounds: Sequence[str], results: Sequence[str]) -> str:
-    """The result of the run that a value lies in, by binary search: run i begins at bounds[i - 1]."""
-    if len(results) == 1:
-        return results[0]
-    middle = len(results) // 2
-    low = _search(value, bounds[: middle - 1], results[:middle])
-    high = _search(value, bounds[middle:], results[middle:])
-    return f"CASE WHEN {value} < {bounds[middle - 1]} THEN {low} ELSE {high} END"
-
-
-def _ordered_cell(column: OrderedCells, value: str) -> str:
+def _names(column: RecodedColumn, place: int, dialect: Dialect) -> str:
+    """The table of a column's names and their cells."""
+    names = column.taxonomy.leaves if isinstance(column, NominalCells) else column.order  # type: ignore[union-attr]
     shift = int(column.has_missing)
-    if column.scale == Scale.NUMBER:
-        value = f"CAST({value} AS DOUBLE PRECISION)"  # or cuts would be rounded to shorter numbers
-    cuts = [_cut(cut, column.scale) for cut in column.cuts]
-    cell_of_value = _search(value, cuts, [str(cell + shift) for cell in range(len(cuts) + 1)])
-    if not column.domain:
-        return cell_of_value
-    low, high = (_cut(end, column.scale) for end in column.domain)
-    return f"CASE WHEN {value} < {low} OR {value} > {high} THEN NULL ELSE {cell_of_value} END"
+    other = column.other_cell if isinstance(column, NominalCells) else -1
+    is_number = column.type == ColumnType.CONTINUOUS
+    rows = [
+        f"{number(_number(column, name)) if is_number else dialect.key(name)}, {number(cell + shift)}"
+        for cell, name in enumerate(names)
+        if cell + shift != other
+    ]
+    nothing = [f"NULL, {number(0)}"]  # a column of other values only
+    return dialect.table(f"anonfit_names{place}", ("name", "cell"), rows or nothing, numbers=("cell",))
 
 
-def _named_cell(column: NominalCells | OrdinalCells, value: str) -> str:
-    """The cell of a name; that of values without a name is left to ELSE."""
-    shift = int(column.has_missing)
-    if isinstance(column, NominalCells):
-        names, other = column.taxonomy.leaves, column.other_cell
-    else:
-        names, other = column.order, -1
-    if column.type == ColumnType.CONTINUOUS:
-        pairs = [f"WHEN {value} = {_number(column, name)} THEN {cell + shift}" for cell, name in enumerate(names)]
-        return f"CASE {' '.join(pairs)} ELSE NULL END"
-    pairs = [f"WHEN {_text(name)} THEN {cell + shift}" for cell, name in enumerate(names) if cell + shift != other]
-    rest = "NULL" if other < 0 else str(other)
-    return f"CASE CAST({value} AS TEXT) {' '.join(pairs)} ELSE {rest} END" if pairs else rest
-
-
-def _number(column: RecodedColumn, name: str) -> str:
+def _number(column: RecodedColumn, name: str) -> float:
     try:
-        return repr(float(name))
+        return float(name)
     except ValueError:
         raise RecodingError(
             f"column '{column.name}': its leaf {name!r} is no number, so SQL cannot match it."
         ) from None
 
 
-def _cell(column: RecodedColumn) -> str:
-    """The expression for the cell of a value; NULL where the recoding does not know it."""
+def _refuse_texts_of_dates(column: RecodedColumn) -> None:
     if column.date_format is not None:
         raise RecodingError(
             f"column '{column.name}': its dates are texts of a format, which SQL cannot read; store them as dates."
         )
     if isinstance(column, NominalCells) and column.type == ColumnType.DATE:
         raise RecodingError(f"column '{column.name}': a taxonomy over dates cannot be written as SQL.")
-    value = _name(column.name)
-    known = _ordered_cell(column, value) if isinstance(column, OrderedCells) else _named_cell(column, value)
-    return f"CASE WHEN {value} IS NULL THEN {'0' if column.has_missing else 'NULL'} ELSE {known} END"
 
 
-def _regions_of_cells(tree: Tree) -> list[str]:
-    """Expressions for the region of a row's cells, each going on from where the one before it ended: the first from the
-    root, the others from `region`. They are made from the regions up, and none is nested deeper than SQLite reads.
+def _valued(recoding: Recoding, table: str, kept: Sequence[str], dialect: Dialect) -> list[str]:
+    """The tables before all others: names of nominal columns, and the rows with the number of each value; NULL is one
+    that the recoding does not know.
     """
-    texts, first = [""] * len(tree.column), tree.first_child
-    depth, stage = [0] * len(texts), [0] * len(texts)
-    later: dict[int, list[str]] = {}
-    for node in range(len(texts) - 1, -1, -1):
-        column = int(tree.column[node])
-        if column == LEAF:
-            texts[node] = str(node)
-            continue
-        children = range(int(first[node]), int(first[node]) + int(tree.children[node]))
-        added = (len(children) - 1).bit_length()
-        stage[node] = max(stage[child] for child in children)
-        depth[node] = max(depth[child] for child in children) + added
-        if depth[node] > DEEPEST:
-            stage[node] += 1
-            depth[node] = added
-            for child in children:
-                if depth[child]:
-                    later.setdefault(stage[child], []).append(f"WHEN {child} THEN {texts[child]}")
-                    texts[child] = str(child)
-        texts[node] = _divided(tree, node, [texts[child] for child in children])
-        for child in children:
-            texts[child] = ""
-    return [
-        texts[0],
-        *(f"CASE region {' '.join(later[number])} ELSE region END" for number in sorted(later, reverse=True)),
-    ]
+    tables, values, joins = [], [], []
+    for place, column in enumerate(recoding.columns):
+        _refuse_texts_of_dates(column)
+        value = f"source.{dialect.quoted(column.name)}"
+        if isinstance(column, OrderedCells):
+            known = _ordered_value(column, value, dialect)
+        else:
+            tables.append(_names(column, place, dialect))
+            is_number = column.type == ColumnType.CONTINUOUS
+            key = f"CAST({value} AS {dialect.double})" if is_number else dialect.key_of(value)
+            joins.append(f" LEFT JOIN anonfit_names{place} ON anonfit_names{place}.name = {key}")
+            known = f"anonfit_names{place}.cell"
+            if isinstance(column, NominalCells) and column.other_cell >= 0:
+                known = f"COALESCE({known}, {number(column.other_cell)})"
+        missing = number(LOWEST) if column.has_missing else "NULL"
+        values.append(f"CASE WHEN {value} IS NULL THEN {missing} ELSE {known} END AS {VALUE}{place}")
+    chosen = ",\n  ".join([*values, *(f"source.{name}" for name in kept)])
+    lines = [f" SELECT\n  {chosen}\n FROM {table} AS source", *joins]
+    return [*tables, f"{ROW} AS (\n" + "\n".join(lines) + "\n)"]
 
 
-def _divided(tree: Tree, node: int, parts: Sequence[str]) -> str:
-    """The expression for the part of a node's split that a row's cells are in."""
-    cell = f"cell{int(tree.column[node])}"
+# --- the tree ---------------------------------------------------------------------------------------------------
+
+
+def _runs(cells: NDArray[np.bool_]) -> list[Run]:
+    """The runs of cells that a set is made of."""
+    changes = np.flatnonzero(np.diff(np.concatenate([[False], cells, [False]])))
+    return list(zip(changes[::2].tolist(), changes[1::2].tolist(), strict=True))
+
+
+def _children(tree: Tree, node: int, first: int, box: Box, sizes: Sequence[int]) -> list[tuple[int, Box]]:
+    """The parts of a node's split, each with what restricts it beside what restricts the node."""
+    column = int(tree.column[node])
+    held = box.get(column, np.ones(sizes[column], np.bool_))
     if tree.set_of[node] >= 0:
-        members = ", ".join(map(str, tree.sets[int(tree.set_of[node])].tolist()))
-        return f"CASE WHEN {cell} IN ({members}) THEN {parts[0]} ELSE {parts[1]} END"
-    begin = int(tree.first_child[node])
-    return _search(cell, [str(int(tree.start[child])) for child in range(begin + 1, begin + len(parts))], parts)
+        inside = np.zeros(sizes[column], np.bool_)
+        inside[tree.sets[int(tree.set_of[node])]] = True
+        parts = [inside, ~inside]
+    else:
+        count = int(tree.children[node])
+        starts = [0, *(int(tree.start[child]) for child in range(first + 1, first + count)), sizes[column]]
+        cells = np.arange(sizes[column])
+        parts = [(cells >= low) & (cells < high) for low, high in pairwise(starts)]
+    return [(first + number, {**box, column: held & part}) for number, part in enumerate(parts)]
 
 
-def _constant(value: object) -> str:
-    if value is None:
-        return "NULL"
-    return repr(value) if isinstance(value, int | float) else _text(str(value))
+def _weights(tree: Tree, first: NDArray[np.int32]) -> NDArray[np.int64]:
+    """How many regions are under each node."""
+    weights: NDArray[np.int64] = (tree.column == LEAF).astype(np.int64)
+    for node in range(len(weights) - 1, -1, -1):
+        if tree.column[node] != LEAF:
+            weights[node] = weights[first[node] : first[node] + tree.children[node]].sum()
+    return weights
 
 
-def _tree_query(recoding: Recoding, tree: Tree, kept: Sequence[str], values: Values) -> tuple[str, str]:
-    """The tables that come before the answer, and the answer."""
-    regions = np.flatnonzero(tree.column == LEAF).astype(np.int32)
-    written = [part for parts in region_values(recoding, regions, values).values() for part in parts]
-    names = [_name(part.name) for part in written]
-    rows = zip(regions.tolist(), *(part.to_list() for part in written), strict=True)
-    listed = ",\n  ".join(f"({', '.join(map(_constant, row))})" for row in rows)
-    fields = ", ".join(["region", *(f"said{place}" for place in range(len(names)))])
-    cells = [f"cell{place}" for place in range(len(recoding.columns))]
-    region, *others = _regions_of_cells(tree)
-    placed = f"placed AS (\n SELECT {', '.join([f'{region} AS region', *cells, *kept])}\n FROM cells\n"  # noqa: S608
-    placed += f" WHERE {_known(recoding)}\n),\n"
-    last = "placed"
-    for number, further in enumerate(others):
-        chosen = ", ".join([f"{further} AS region", *cells, *kept])
-        placed += f"placed{number} AS (\n SELECT {chosen}\n FROM {last}\n),\n"  # noqa: S608
-        last = f"placed{number}"
-    tables = f"{placed}regions({fields}) AS (\n VALUES\n  {listed}\n)"
-    shown = [f"regions.said{place} AS {name}" for place, name in enumerate(names)]
-    shown += [f"{last}.{name}" for name in kept]
-    return tables, f"SELECT {', '.join(shown)}\nFROM {last} JOIN regions ON {last}.region = regions.region"
+def _steps(tree: Tree, sizes: Sequence[int]) -> list[tuple[int, int, Box]]:
+    """Ways from nodes to nodes further down, the bounds of each: from a node on, the part with the most regions is
+    divided until there are many parts. So a row needs few steps however deep the tree is.
+    """
+    first = tree.first_child
+    weights = _weights(tree, first)
+    steps: list[tuple[int, int, Box]] = []
+    waiting = [0]
+    while waiting:
+        begin = waiting.pop()
+        parts: list[tuple[int, int, Box]] = [(-int(weights[begin]), begin, {})]
+        bounds = 0
+        while parts and tree.column[parts[0][1]] != LEAF and bounds < AT_ONCE:
+            _, node, box = heappop(parts)
+            for child, narrower in _children(tree, node, int(first[node]), box, sizes):
+                heappush(parts, (-int(weights[child]), child, narrower))
+            bounds = sum(_products(part) for _, _, part in parts)
+        steps += [(begin, node, box) for _, node, box in parts]
+        waiting += [node for _, node, _ in parts if tree.column[node] != LEAF]
+    return steps
 
 
-def _known(recoding: Recoding) -> str:
-    return " AND ".join(f"cell{place} IS NOT NULL" for place in range(len(recoding.columns)))
+def _products(box: Box) -> int:
+    """How many bounds a box needs."""
+    return int(np.prod([len(_runs(cells)) for cells in box.values()]))
 
 
-def _part_label(column: RecodedColumn, parts: GridColumn, place: int) -> str:
-    """The expression for the label of a column that is divided by itself."""
-    cells = [np.flatnonzero(parts.part_of == part).tolist() for part in range(parts.parts)]
-    pairs = [
-        f"WHEN cell{place} IN ({', '.join(map(str, some))}) THEN {_text(column.label(some))}" for some in cells if some
+def _bounds(box: Box, edges: Sequence[Sequence[float]]) -> list[str]:
+    """The bounds of all columns, as often as a box has several runs."""
+    runs = [_runs(box[place]) if place in box else [(0, len(own) - 1)] for place, own in enumerate(edges)]
+    return [
+        ", ".join(f"{number(own[low])}, {number(own[high])}" for own, (low, high) in zip(edges, chosen, strict=True))
+        for chosen in product(*runs)
     ]
-    return f"CASE {' '.join(pairs)} END AS {_name(column.name)}"
 
 
-def recoding_query(recoding: Recoding, table: str, *, keep: Sequence[str], values: Values) -> str:
+def _tree_query(recoding: Recoding, tree: Tree, kept: Sequence[str], values: Values, dialect: Dialect) -> list[str]:
+    """The tables of a tree, and the answer."""
+    places = range(len(recoding.columns))
+    edges = [_edges(column) for column in recoding.columns]
+    steps = _steps(tree, [column.size for column in recoding.columns])
+    regions = np.flatnonzero(tree.column == LEAF).astype(np.int32)
+    if not dialect.recursive:
+        steps += [(int(node), int(node), {}) for node in regions if len(tree.column) > 1]
+    lines = [f"{begin}, {end}, {bounds}" for begin, end, box in steps for bounds in _bounds(box, edges)]
+    ends = [f"{side}{place}" for place in places for side in ("low", "high")]
+    tables = []
+    if lines and len(tree.column) > 1:
+        tables.append(dialect.table("anonfit_steps", ("node", "child", *ends), lines, numbers=ends))
+    written = [part for parts in region_values(recoding, regions, values).values() for part in parts]
+    rows = [
+        ", ".join(map(dialect.constant, row))
+        for row in zip(regions.tolist(), *(part.to_list() for part in written), strict=True)
+    ]
+    tables.append(dialect.table("anonfit_regions", ("region", *(f"said{n}" for n in range(len(written)))), rows))
+    walk, last = _walk(len(places), kept, dialect, _longest(steps) if tables[1:] else 0)
+    shown = [f"anonfit_regions.said{place} AS {dialect.quoted(part.name)}" for place, part in enumerate(written)]
+    shown += [f"{last}.{name}" for name in kept]
+    answer = f"SELECT {', '.join(shown)}\nFROM {last} JOIN anonfit_regions ON {last}.{NODE} = anonfit_regions.region"
+    return [*tables, *walk, answer]
+
+
+def _longest(steps: Sequence[tuple[int, int, Box]]) -> int:
+    """How many steps a row takes at most."""
+    depth = {0: 0}
+    for begin, end, _ in sorted(steps, key=lambda step: step[:2]):
+        depth.setdefault(end, depth[begin] + 1)
+    return max(depth.values())
+
+
+def _walk(columns: int, kept: Sequence[str], dialect: Dialect, longest: int) -> tuple[list[str], str]:
+    """The tables in which rows go down the tree, and the name of the last one."""
+    values = [f"{VALUE}{place}" for place in range(columns)]
+    known = " AND ".join(f"{value} IS NOT NULL" for value in values)
+    start = f"SELECT 0 AS {NODE}, {', '.join([*values, *kept])} FROM {ROW} WHERE {known}"  # noqa: S608
+    within = " AND ".join(
+        f"walked.{value} >= steps.low{place} AND walked.{value} < steps.high{place}"
+        for place, value in enumerate(values)
+    )
+    carried = ", ".join([f"steps.child AS {NODE}", *(f"walked.{name}" for name in (*values, *kept))])
+
+    def step(table: str, join: str) -> str:
+        return (
+            f"SELECT {carried}\n FROM {table} AS walked {join} anonfit_steps AS steps\n"  # noqa: S608
+            f" ON steps.node = walked.{NODE} AND {within}"
+        )
+
+    if not longest:
+        return [f"anonfit_walk AS (\n {start}\n)"], "anonfit_walk"
+    if dialect.recursive:
+        fields = ", ".join([NODE, *values, *kept])
+        further = step("anonfit_walk", "JOIN")
+        return [f"anonfit_walk({fields}) AS (\n {start}\n UNION ALL\n {further}\n)"], "anonfit_walk"
+    steps = [step(f"anonfit_walk{place}", "INNER HASH JOIN") for place in range(longest)]
+    tables = [f"anonfit_walk{place} AS (\n {rows}\n)" for place, rows in enumerate([start, *steps])]
+    return tables, f"anonfit_walk{longest}"
+
+
+# --- a grid -----------------------------------------------------------------------------------------------------
+
+
+def _grid_query(recoding: Recoding, grid: Grid, kept: Sequence[str], dialect: Dialect) -> list[str]:
+    """The tables of columns that are divided by themselves, and the answer."""
+    tables, joins, labels = [], [], []
+    for place, (column, parts) in enumerate(zip(recoding.columns, grid.columns, strict=True)):
+        edges, rows = _edges(column), []
+        for part in range(parts.parts):
+            cells = parts.part_of == part
+            label = dialect.text(column.label(np.flatnonzero(cells).tolist()))
+            rows += [f"{number(edges[low])}, {number(edges[high])}, {label}" for low, high in _runs(cells)]
+        own, value = f"anonfit_parts{place}", f"{ROW}.{VALUE}{place}"
+        tables.append(dialect.table(own, ("low", "high", "said"), rows, numbers=("low", "high")))
+        joins.append(f"JOIN {own} ON {value} >= {own}.low AND {value} < {own}.high")
+        labels.append(f"{own}.said AS {dialect.quoted(column.name)}")
+    chosen = ", ".join([*labels, *(f"{ROW}.{name}" for name in kept)])
+    return [*tables, f"SELECT {chosen}\nFROM {ROW}\n" + "\n".join(joins)]
+
+
+def recoding_query(recoding: Recoding, table: str, *, keep: Sequence[str], values: Values, dialect: str) -> str:
     """The query of `Recoding.to_sql`; a grid is written with labels only."""
-    kept = [_name(name) for name in keep]
-    cells = ",\n  ".join([*(f"{_cell(column)} AS cell{place}" for place, column in enumerate(recoding.columns)), *kept])
-    before = f"WITH cells AS (\n SELECT\n  {cells}\n FROM {table}\n)"
+    written = dialect_named(dialect)
+    kept = [written.quoted(name) for name in keep]
+    before = _valued(recoding, table, kept, written)
     if isinstance(recoding.shape, Grid):
         if values != Values.LABELS:
             raise RecodingError("A grid of regions is written as SQL with labels only.")
-        labels = [
-            _part_label(column, parts, place)
-            for place, (column, parts) in enumerate(zip(recoding.columns, recoding.shape.columns, strict=True))
-        ]
-        return f"{before}\nSELECT {', '.join([*labels, *kept])}\nFROM cells\nWHERE {_known(recoding)}\n"
-    tables, answer = _tree_query(recoding, recoding.tree, kept, values)
-    return f"{before},\n{tables}\n{answer}\n"
+        *tables, answer = _grid_query(recoding, recoding.shape, kept, written)
+    else:
+        *tables, answer = _tree_query(recoding, recoding.tree, kept, values, written)
+    word = "WITH" if dialect == "mssql" else "WITH RECURSIVE"
+    return f"{word} " + ",\n".join([*before, *tables]) + f"\n{answer}\n"

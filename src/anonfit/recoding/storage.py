@@ -6,6 +6,7 @@ observed values.
 from __future__ import annotations
 
 import json
+import math
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ def _column_json(column: RecodedColumn) -> dict[str, Any]:
     if isinstance(column, OrderedCells):
         entry |= {"type": str(column.type), "scale": str(column.scale), "missing": column.has_missing}
         entry |= {"domain": list(column.domain) or None, "cuts": list(column.cuts)}
+        if column.scale == Scale.WHOLE:
+            entry["intervals"] = "closed" if column.closed else "half-open"
     elif isinstance(column, OrdinalCells):
         entry |= {"type": "ordinal", "missing": column.has_missing, "order": list(column.order)}
     else:
@@ -97,7 +100,8 @@ def _column(entry: JsonPart) -> RecodedColumn:
             raise fields["order"].refused("is empty")
         return OrdinalCells(fields["name"].text(), order, fields["missing"].flag())
     if "taxonomy" not in entry.named():
-        return _ordered(entry.table(("name", "type", "scale", "missing", "domain", "cuts", *dated)), ColumnType(kind))
+        names = ("name", "type", "scale", "missing", "domain", "cuts", *dated)
+        return _ordered(entry.table(names, ("intervals",)), ColumnType(kind))
     fields = entry.table(("name", "type", "missing", "other", "taxonomy", *dated))
     name = fields["name"].text()
     taxonomy = Taxonomy.from_tree(fields["taxonomy"].value, column=name)
@@ -114,8 +118,11 @@ def _date_format(fields: dict[str, JsonPart]) -> str | None:
 
 def _ordered(fields: dict[str, JsonPart], kind: ColumnType) -> OrderedCells:
     name, scale = fields["name"].text(), Scale(fields["scale"].word(Scale))
-    if (kind == ColumnType.CONTINUOUS) != (scale == Scale.NUMBER) or kind == ColumnType.NOMINAL:
+    if (kind == ColumnType.CONTINUOUS) != scale.is_number or kind == ColumnType.NOMINAL:
         raise fields["type"].refused(f"is '{kind}', which its scale is not")
+    if ("intervals" in fields) != (scale == Scale.WHOLE):
+        raise fields["scale"].refused(f"is '{scale}', and only columns of whole numbers say how intervals are written")
+    closed = "intervals" in fields and fields["intervals"].word(("half-open", "closed")) == "closed"
     cuts = tuple(_cut(cut, scale) for cut in fields["cuts"].items())
     domain = () if fields["domain"].value is None else tuple(_cut(end, scale) for end in fields["domain"].items())
     if len(domain) not in (0, 2):
@@ -125,7 +132,14 @@ def _ordered(fields: dict[str, JsonPart], kind: ColumnType) -> OrderedCells:
     below = not domain or (domain[0] < domain[1] and (not cuts or cuts[-1] <= domain[1]))  # type: ignore[operator]
     if not ascending or not below:
         raise fields["cuts"].refused("are not in ascending order within the domain")
-    return OrderedCells(name, kind, scale, cuts, fields["missing"].flag(), domain, _date_format(fields))
+    if scale == Scale.WHOLE and not _parts_whole_numbers(cuts, domain):
+        raise fields["cuts"].refused("are two between the same whole numbers, or the domain ends at a fraction")
+    return OrderedCells(name, kind, scale, cuts, fields["missing"].flag(), domain, _date_format(fields), closed)
+
+
+def _parts_whole_numbers(cuts: tuple[Any, ...], domain: tuple[Any, ...]) -> bool:
+    """Whether each interval between cuts holds some whole number."""
+    return len({math.ceil(cut) for cut in cuts}) == len(cuts) and all(end == math.floor(end) for end in domain)
 
 
 def _cut(part: JsonPart, scale: Scale) -> Cut:
@@ -141,11 +155,9 @@ def _array(part: JsonPart, length: int, least: int, most: int) -> NDArray[np.int
 
 def _sets(part: JsonPart) -> tuple[NDArray[np.int32], ...]:
     """The cells of each set; all are read as one list, since there may be many."""
-    entries = part.items()
-    if any(type(entry.value) is not list for entry in entries):
-        raise part.refused("holds other things than lists")
-    lengths = [len(entry.value) for entry in entries]
-    every = JsonPart(list(chain.from_iterable(entry.value for entry in entries)), part.place)
+    entries = part.lists()
+    lengths = [len(entry) for entry in entries]
+    every = JsonPart(list(chain.from_iterable(entries)), part.place)
     cells = _array(every, sum(lengths), 0, MOST)
     ends = np.cumsum(lengths, dtype=np.int64).tolist()
     return tuple(cells[end - length : end] for end, length in zip(ends, lengths, strict=True))
@@ -153,7 +165,7 @@ def _sets(part: JsonPart) -> tuple[NDArray[np.int32], ...]:
 
 def _tree(part: JsonPart, columns: tuple[RecodedColumn, ...]) -> Tree:
     entry = part.table(("column", "children", "start", "set", "sets"))
-    length = len(entry["column"].items())
+    length = entry["column"].length()
     column = _array(entry["column"], length, LEAF, len(columns) - 1)
     children = _array(entry["children"], length, 0, length)
     sets = _sets(entry["sets"])

@@ -66,13 +66,13 @@ def _labels(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
 
 
 def _moment(cut: Cut | None, scale: Scale) -> Any:
-    if cut is None or scale == Scale.NUMBER:
+    if cut is None or scale.is_number:
         return cut
     return date.fromisoformat(str(cut)[:10]) if scale == Scale.DATE else datetime.fromisoformat(str(cut))
 
 
 def _dtype(column: OrderedCells) -> Any:
-    if column.scale == Scale.NUMBER:
+    if column.scale.is_number:
         whole = all(isinstance(end, int) and abs(end) < 2**63 for end in (*column.cuts, *column.domain))
         return pl.Int64 if whole else pl.Float64
     return pl.Date if column.scale == Scale.DATE else pl.Datetime("us")
@@ -127,12 +127,12 @@ def _representatives(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
         low, high = (_moment(end, column.scale) for end in column.ends(part))
         if low is None or high is None:
             return high if low is None else low
-        if column.scale != Scale.NUMBER:
+        if not column.scale.is_number:
             return low + (high - low) / 2
         half = low / 2 + high / 2
         return half if low <= half < high else low
 
-    dtype = pl.Float64 if column.scale == Scale.NUMBER else _dtype(column)
+    dtype = pl.Float64 if column.scale.is_number else _dtype(column)
     return [_by_node(column.name, [middle(part) for part in parts.cells()], parts, dtype)]
 
 

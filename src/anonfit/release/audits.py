@@ -30,7 +30,7 @@ from anonfit.release.evidence import (
 from anonfit.release.table import drawn_content
 from anonfit.report.asking import GIVEN_MODEL, Aim
 from anonfit.report.content import following
-from anonfit.report.page import report_page
+from anonfit.report.page import report_page, tree_page
 from anonfit.report.trees import asked_of_tree, drawn_svg, drawn_text, tree_content
 from anonfit.runtime.strict_json import Damaged, JsonPart
 from anonfit.spec.model import Spec
@@ -63,7 +63,7 @@ def expected_report(folder: Path, manifest: Json, report: Json) -> tuple[Json, s
     if drawn := report.get("measured_on"):
         content["measured_on"] = drawn_content(drawn["rows"], drawn["of"])
     content |= following(content, schema, recoding.columns)
-    return content, report_page(content)
+    return content, report_page(content, manifest)
 
 
 def expected_tree_report(folder: Path, manifest: Json, report: Json) -> tuple[Json, dict[str, str]]:
@@ -80,7 +80,9 @@ def expected_tree_report(folder: Path, manifest: Json, report: Json) -> tuple[Js
         cut_points=tables["method"]["cut_points"],
     )
     content = tree_content(tree, asked=asked, rows=report["rows"], audit=report["audit"])
-    return content, {"tree.txt": drawn_text(tree), "tree.svg": drawn_svg(tree)}
+    drawing = drawn_svg(tree)
+    pages = {"tree.txt": drawn_text(tree), "tree.svg": drawing, "report.html": tree_page(content, manifest, drawing)}
+    return content, pages
 
 
 def _demand(reported: Json, claimed: Json) -> dict[str, Any]:

@@ -22,8 +22,10 @@ from anonfit.recoding.values import Values
 from anonfit.spec.model import ColumnSpec, Spec, TargetSpec
 from anonfit.spec.parse import refuse_open, unasked
 from anonfit.spec.settings import OUTPUT
-from anonfit.tables.databases import database_source, is_database
-from anonfit.tables.formats import FORMATS
+from anonfit.tables.addresses import KINDS, is_database
+from anonfit.tables.databases import database_source
+from anonfit.tables.formats import SOURCES
+from anonfit.tables.layout import LAYOUT, OF_TEXTS, given_layout
 from anonfit.tables.reading import ReadOptions, column_names, read_table
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
 from anonfit.tables.taxonomy import Taxonomy
@@ -34,11 +36,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def is_text(source: str | Path) -> bool:
-    """Whether a path is that of text files, or one whose format only reading it can tell."""
+def layout_of(source: str | Path) -> tuple[str, ...]:
+    """What can be said of how a source lays its table out; of a path of no known ending, what can be said of texts."""
+    if is_database(source):
+        return ()
     name = str(source).lower()
-    typed = tuple(suffix for form in FORMATS.values() if not form.is_text for suffix in form.suffixes)
-    return not is_database(source) and not name.endswith(typed)
+    return next((known.layout for known in SOURCES if name.endswith(known.suffixes)), OF_TEXTS)
 
 
 def source_of(spec: Spec) -> Any:
@@ -46,14 +49,18 @@ def source_of(spec: Spec) -> Any:
     source = spec.data.source
     if source is None:
         raise SpecError(["data.source is missing: name the file to anonymize."])
-    given = [name for name in ("table", "query", "delimiter", "header") if getattr(spec.data, name) is not None]
+    given = [name for name in ("table", "query", *LAYOUT) if getattr(spec.data, name) is not None]
     if not isinstance(source, str | Path):
         if given:
             raise SpecError([f"data.{name} is not of a frame, and the source is one; remove it." for name in given])
         return source
-    of_texts = [name for name in given if name in ("delimiter", "header")]
-    if of_texts and not is_text(source):
-        raise SpecError([f"data.{name} is of text files, and data.source is none; remove it." for name in of_texts])
+    known = layout_of(source)
+    if other := [name for name in given if name in LAYOUT and name not in known]:
+        of = {
+            name: "text files" if name in OF_TEXTS else "workbooks" if name == "sheet" else "SPSS, Stata and SAS"
+            for name in other
+        }
+        raise SpecError([f"data.{name} is of {of[name]}, and data.source is none; remove it." for name in other])
     if is_database(source):
         return database_source(str(source), table=spec.data.table, query=spec.data.query, folder=spec.folder or Path())
     if spec.data.table is not None or spec.data.query is not None:
@@ -65,8 +72,8 @@ def source_of(spec: Spec) -> Any:
     if "://" in str(source):
         raise SpecError(
             [
-                "data.source: of addresses, those of databases are known (postgresql:, sqlite:, duckdb:); name a file, "
-                "or download it first."
+                f"data.source: of addresses, those of databases are known ({', '.join(KINDS)}); name a file, or "
+                "download it first."
             ]
         )
     return (spec.folder or Path()) / source
@@ -135,7 +142,8 @@ def _texts(columns: Iterable[Column]) -> frozenset[str]:
 
 def reading_of(spec: Spec, source: Any) -> tuple[Schema, ReadOptions]:
     """The schema of a source, and how its rows are read; identifiers are not even read."""
-    options = ReadOptions(missing=spec.data.missing, delimiter=spec.data.delimiter, header=spec.data.header)
+    codes = {name: column.missing for name, column in spec.columns.items() if column.missing}
+    options = ReadOptions(**given_layout(spec.data), missing=spec.data.missing, missing_in=codes)
     schema = schema_of(spec, column_names(source, options))
     wanted = tuple(column.name for column in schema.columns if column.role != Role.IDENTIFIER)
     divided = _divided(spec, schema)
@@ -211,6 +219,8 @@ def refuse_output(spec: Spec) -> None:
         )
     if spec.output.regions == "observed" and spec.output.values != Values.LABELS:
         raise SpecError(["output.regions = 'observed' changes labels only; use values = 'labels' with it."])
+    if spec.output.intervals == "closed" and spec.output.values != Values.LABELS:
+        raise SpecError(["output.intervals = 'closed' changes labels only; use values = 'labels' with it."])
 
 
 def check_bounds(spec: Spec, schema: Schema) -> None:

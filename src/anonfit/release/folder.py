@@ -90,7 +90,7 @@ RECORD = "anonfit internal record"
 INTERNAL = ("internal.json", "internal.html")
 """The endings of the internal records beside a release, for the owner of the data."""
 PAGE = "internal report</title>"
-TREE_FILES = ("model.json", "tree.txt", "tree.svg", "audit.json")
+TREE_FILES = ("model.json", "tree.txt", "tree.svg", "audit.json", "report.html")
 
 
 def data_name(kind: str) -> str:
@@ -214,9 +214,21 @@ def _described(manifest: JsonPart, expected: str) -> dict[str, JsonPart]:
     """The entries of a manifest, all of them known and of the right kind."""
     of_table = ("data", "rows") if expected == FORMAT else ()
     parts = manifest.table(
-        ("format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "audit", "files", *of_table)
+        (
+            "format",
+            "version",
+            "anonfit",
+            "packages",
+            "engine",
+            "algorithm",
+            "spec",
+            "audit",
+            "files",
+            "created",
+            *of_table,
+        )
     )
-    for name in ("anonfit", "engine", "algorithm"):
+    for name in ("anonfit", "engine", "algorithm", "created"):
         parts[name].text()
     for name in ("packages", "spec", "audit", "files", *of_table):
         parts[name].plain()

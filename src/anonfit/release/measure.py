@@ -27,6 +27,7 @@ from anonfit.metrics.comparison import (
     read_ks,
 )
 from anonfit.metrics.detail import Detail, detail_content, details, partition_content
+from anonfit.metrics.distributions import distributions
 from anonfit.metrics.groups import InitialRisk, group_bins, initial_content, initial_risk
 from anonfit.metrics.holdout import Holdout, HoldoutRequest, draw_holdout
 from anonfit.metrics.queries import JUDGED, QueryAnswer, internal_queries, judge_queries, public_queries, query_table
@@ -71,6 +72,8 @@ class Appraisal:
     clusters: ClusterFigures | None = None
     counted: Literal["persons", "records"] = "persons"
     """What `details` count: records, where a person may have several."""
+    distributions: list[dict[str, Any]] | None = None
+    """Of every column before and after, for the owner of the data; None where the table is large."""
     drawn: tuple[int, int] | None = None
     """Rows that predictions, rules, clusters, queries and the comparison were measured on, and all; None: on all."""
 
@@ -88,6 +91,7 @@ class Appraisal:
             "clusters": None if self.clusters is None else clusters_content(self.clusters, rule),
             "queries": self._queries(rule) if self.queries else None,
             "rules": None if self.rules is None else rules_content(self.rules, rule),
+            **({} if rule.min_persons or not self.distributions else {"distributions": self.distributions}),
             **({} if self.drawn is None else {"measured_on": drawn_content(*self.drawn)}),
         }
 
@@ -137,8 +141,15 @@ def _of_regions(draft: Draft) -> Appraisal:
         counted="records" if has_entities else "persons",
         partition=partition_content(draft.recoding, used, rounded, [detail.shares for detail in column_details]),
         predictions=predictions(targets, draft.node_of_row, draft.recoding.node_count),
+        distributions=_distributions(draft, column_details),
         columns=RecodedTable(draft.recoding, used, counts=sizes, weights=_weights(draft)),
     )
+
+
+def _distributions(draft: Draft, column_details: Sequence[Detail]) -> list[dict[str, Any]]:
+    rows, _ = _released(draft)
+    raw = [column.name for column in draft.schema.released_raw if column.name in rows.columns]
+    return distributions(draft.recoding, column_details, rows, raw)
 
 
 def _of_all(draft: Draft, large: LargeTable, drawn: Appraisal) -> Appraisal:
@@ -146,6 +157,7 @@ def _of_all(draft: Draft, large: LargeTable, drawn: Appraisal) -> Appraisal:
     column_details = details(draft.recoding, large.used, large.sizes)
     return replace(
         drawn,
+        distributions=None,
         sizes=large.sizes,
         details=column_details,
         partition=partition_content(

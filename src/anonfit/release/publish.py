@@ -114,6 +114,7 @@ def _manifest(draft: Draft, report: dict[str, Any], kind: str) -> dict[str, Any]
         "version": VERSION,
         "anonfit": versions["anonfit"],
         "packages": versions,
+        "created": today(),
         "engine": draft.engine,
         "algorithm": report["asked"]["algorithm"],
         "spec": manifest_spec(draft),
@@ -130,6 +131,13 @@ def _manifest(draft: Draft, report: dict[str, Any], kind: str) -> dict[str, Any]
         },
         "audit": {"passed": report["audit"]["passed"], "findings": report["audit"]["findings"]},
     }
+
+
+def today() -> str:
+    """The day, in UTC; builds that are to be repeated byte for byte set it by SOURCE_DATE_EPOCH."""
+    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = datetime.fromtimestamp(int(stated), UTC) if stated.isdecimal() else datetime.now(UTC)
+    return moment.date().isoformat()
 
 
 def source_hash(spec: Spec) -> dict[str, str] | None:
@@ -165,6 +173,8 @@ def _internal_figures(draft: Draft, audit: Audit, report: Mapping[str, Any]) -> 
             "released": draft.released,
         },
         **{name: report[name] for name in INTERNAL},
+        **({"notices": list(draft.notices)} if draft.notices else {}),
+        "distributions": report.get("distributions"),
         **({} if draft.refinements is None else {"refinements": draft.refinements}),
         **({} if draft.learned is None else {"learned_weights": asdict(draft.learned)}),
         **({} if draft.exploration is None else {"exploration": draft.exploration}),
@@ -209,16 +219,18 @@ def publish_draft(
             report, owners = both_reports(draft, audit, ks=ks)
             owners["exploration"] = draft.exploration
             write_new(folder / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
-            write_new(folder / "report.html", report_page(report))
             data_hash, input_hash = written.result(), source.result()
+            known = {name: file_hash(folder / name) for name in ("recoding.json", "report.json")}
+            manifest = _manifest(draft, report, kind) | {"files": {data.name: data_hash, **known}}
+            write_new(folder / "report.html", report_page(report, manifest))
         internal = internal_record(target, draft.spec, input_hash, _internal_figures(draft, audit, owners))
         publish(
             folder,
             target,
-            _manifest(draft, report, kind),
+            manifest,
             load=partial(_audited_by_others, audit=audit),
-            records={"internal.json": internal, "internal.html": internal_page(owners)},
-            hashes={data.name: data_hash},
+            records={"internal.json": internal, "internal.html": internal_page(owners, manifest, input_hash)},
+            hashes=manifest["files"],
             replace=replace,
         )
     return report

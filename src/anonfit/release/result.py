@@ -118,6 +118,8 @@ class Draft:
     """The engine that counted the rows."""
     engine_reason: str | None = None
     """Why it was this one, where that was left to us."""
+    notices: tuple[str, ...] = field(default=(), repr=False)
+    """What was guessed when the source was read, and what is doubtful about its values: for its owner only."""
     stored: Written | None = field(default=None, repr=False)
     scan: pl.LazyFrame | None = field(default=None, repr=False)
     """The raw rows, where they are not in memory."""

@@ -25,7 +25,7 @@ from anonfit.engines.catalogue import ENGINES
 from anonfit.engines.contract import Engine, InMemory, Written, out_of_core
 from anonfit.engines.memory.engine import MemoryEngine, persons_left_out
 from anonfit.engines.spilling import spill_folder
-from anonfit.errors import Infeasible
+from anonfit.errors import Infeasible, SpecError
 from anonfit.privacy.coding import groups_allowed
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.boxes import combined
@@ -60,8 +60,9 @@ from anonfit.spec.learning import Asked, with_query_log
 from anonfit.spec.model import Spec
 from anonfit.tables.frames import rebuilt
 from anonfit.tables.persons import KnownValues, Persons, persons_in
-from anonfit.tables.reading import read_table
+from anonfit.tables.reading import ReadOptions, notices_of, read_table
 from anonfit.tables.schema import Role, Schema
+from anonfit.tables.suspicions import MOST_ROWS, suspicions_of
 from anonfit.workload.objectives import masses_of
 from anonfit.workload.targets import Workload
 
@@ -77,6 +78,13 @@ def read_source(spec: Spec, source: Any) -> tuple[Schema, pl.DataFrame]:
     return schema, read_table(source, options)
 
 
+def _notices(engine: Engine, schema: Schema, source: Any, options: ReadOptions) -> tuple[str, ...]:
+    """What was guessed when the source was read, and what is doubtful about values that are to be released."""
+    rows = engine.frame if isinstance(engine, InMemory) else engine.scan.head(MOST_ROWS).collect()
+    doubts = suspicions_of(rows, [name for name in released_names(schema) if name in rows.columns])
+    return (*notices_of(source, options), *(doubt.sentence for doubt in doubts))
+
+
 def make(
     spec: Spec,
     *,
@@ -86,29 +94,29 @@ def make(
     stopping: Stopping = unstoppable,
 ) -> Draft:
     """Anonymize the spec's table, or another source in its place; `stopping` says whether refining is to stop."""
-    from anonfit.release.warmup import prepare
+    from anonfit.release.warmup import is_ready, prepare
 
     refuse_output(spec)
     source = source if source is not None else source_of(spec)
     name, reason = engine_for(spec, source)
     refuse_unsupported(spec, name)
     here = name == "memory"
-    prepare(
-        stage,
-        models=spec.privacy.has_models,
-        refining=spec.method.capabilities.refines,
-        ahead=not here or isinstance(source, str | Path),
-    )
     schema, options = reading_of(spec, source)
     check_bounds(spec, schema)
+    kernels = {"models": spec.privacy.has_models, "refining": spec.method.capabilities.refines}
+    ready = is_ready(**kernels, ahead=not here or isinstance(source, str | Path))
     stack = ExitStack()
     with stack:
         folder = Path() if here else stack.enter_context(spill_folder(spill_place(spec)))
         stage("Reading")
         with opened(name, spec, schema, source, options, folder, threads=threads) as engine:
             check_raw(engine, spec, schema)
+            notices = _notices(engine, schema, source, options)
+            if not ready:  # whatever can be refused before that is refused
+                prepare(stage, **kernels, ahead=False)
             spec, asked = _with_log(spec, schema, engine, stage)
             spec, result, exploration = _anonymized(engine, spec, schema, threads, stage, stopping)
+            result = replace(result, recoding=_worded(result.recoding, spec))
             stage("Writing labels")
             written = _written(engine, result, spec, schema, folder, threads)
         dropped = engine.read - engine.rows
@@ -126,6 +134,7 @@ def make(
             exploration=exploration,
             engine=engine.name,
             engine_reason=reason,
+            notices=notices,
         )
         if isinstance(engine, InMemory):
             nodes = _nodes(result, engine.rows)
@@ -141,6 +150,15 @@ def make(
             draft = replace(draft, answers=answers)
         # The written table stays until what was made of it is gone.
         return replace(draft, discard=weakref.finalize(written, stack.pop_all().close))
+
+
+def _worded(recoding: Recoding, spec: Spec) -> Recoding:
+    """The recoding with the labels that a spec asks for."""
+    if spec.output.intervals == "closed" and not recoding.has_whole_numbers:
+        raise SpecError(
+            ["output.intervals = 'closed' is of whole numbers, and no quasi-identifier has these; remove it."]
+        )
+    return recoding.written(closed=spec.output.intervals == "closed")
 
 
 def _with_log(spec: Spec, schema: Schema, engine: Engine, stage: Stage) -> tuple[Spec, tuple[Asked, ...]]:

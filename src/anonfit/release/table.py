@@ -20,7 +20,7 @@ from anonfit.engines.memory.write import sort_keys
 from anonfit.engines.tree import bits_of_pairs, different_sets
 from anonfit.metrics.groups import CombinationCounter, InitialRisk
 from anonfit.recoding.boxes import Grid
-from anonfit.recoding.columns import MISSING, NominalCells, OrderedCells, OrdinalCells, interval_label, with_missing
+from anonfit.recoding.columns import MISSING, NominalCells, OrderedCells, OrdinalCells, with_missing
 from anonfit.recoding.recoding import Recoding, cells_of_codes
 from anonfit.recoding.values import Values, label_series, region_values
 from anonfit.release.result import Draft, raw_batches
@@ -28,7 +28,7 @@ from anonfit.runtime.threads import thread_count
 from anonfit.tables.codebook import code_column
 from anonfit.tables.frames import rebuilt
 from anonfit.tables.ingesting import RawColumns, ScannedColumns
-from anonfit.tables.scales import cut_text, on_axis, on_axis_text
+from anonfit.tables.scales import on_axis, on_axis_text
 from anonfit.tables.schema import Domain, Role
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ Texts = tuple[list[str], NDArray[np.int64]]
 """Labels, and which of them each group has."""
 
 
-def _ordered(values: pl.Series, groups: Groups, count: int) -> Texts:
+def _ordered(column: OrderedCells, values: pl.Series, groups: Groups, count: int) -> Texts:
     """The closed range of the values of each group."""
     known = values.is_not_null().to_numpy()
     axis, of_group = on_axis(values.drop_nulls()), groups[known]
@@ -53,10 +53,10 @@ def _ordered(values: pl.Series, groups: Groups, count: int) -> Texts:
     gaps = np.bincount(groups[~known], minlength=count) > 0
     dtype: pl.DataType = values.dtype
     ends, end_of = np.unique(np.concatenate([low, high]), return_inverse=True)
-    texts = [cut_text(on_axis_text(end, dtype)) for end in ends]
+    values_of = [on_axis_text(end, dtype) for end in ends]
     labels = []
     for group, (first, last) in enumerate(zip(end_of[:count].tolist(), end_of[count:].tolist(), strict=True)):
-        label = interval_label(texts[first], texts[last], closed=True) if filled[group] else MISSING
+        label = column.interval(values_of[first], values_of[last], closed=True) if filled[group] else MISSING
         labels.append(with_missing(label) if gaps[group] and filled[group] else label)
     return labels, np.arange(count)
 
@@ -92,7 +92,7 @@ def observed_labels(recoding: Recoding, frame: pl.DataFrame, groups: Groups, cou
             texts = _ordinal(column, of_rows, groups, count)
         else:
             assert isinstance(column, OrderedCells)
-            texts = _ordered(recoding.typed(frame, column.name), groups, count)
+            texts = _ordered(column, recoding.typed(frame, column.name), groups, count)
         labels[column.name] = [label_series(column.name, *texts)]
     return labels
 

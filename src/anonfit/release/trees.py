@@ -23,11 +23,12 @@ from anonfit.release.bind import complete_names, reading_of, source_of, tree_of
 from anonfit.release.engine import engine_for, opened, refuse_unsupported, spill_place
 from anonfit.release.evidence import require_passed
 from anonfit.release.folder import VERSION, check_free, publish, read_manifest
-from anonfit.release.publish import internal_record, package_versions, source_hash
+from anonfit.release.publish import internal_record, package_versions, source_hash, today
 from anonfit.release.result import RowCounts
 from anonfit.report.content import read_content
+from anonfit.report.page import tree_page
 from anonfit.report.trees import asked_of_tree, drawn_svg, drawn_text, tree_content
-from anonfit.runtime.files import workplace, write_new
+from anonfit.runtime.files import file_hash, workplace, write_new
 from anonfit.runtime.progress import Stage, silent
 from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 from anonfit.spec.columns import diversity_table
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from anonfit.auditing.tree_folder import TreeAudit
 
 FORMAT = "anonfit tree release"
-MODEL, TEXT, PICTURE, AUDIT = "model.json", "tree.txt", "tree.svg", "audit.json"
+MODEL, TEXT, PICTURE, AUDIT, PAGE = "model.json", "tree.txt", "tree.svg", "audit.json", "report.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +164,7 @@ def _manifest(draft: TreeDraft, report: dict[str, Any]) -> dict[str, Any]:
         "version": VERSION,
         "anonfit": versions["anonfit"],
         "packages": versions,
+        "created": today(),
         "engine": draft.engine,
         "algorithm": "tree",
         "spec": public_tables(draft.spec, draft.schema) | {"output": {"populations": str(draft.tree.populations)}},
@@ -192,10 +194,13 @@ def publish_tree(draft: TreeDraft, target: Path, *, replace: bool = False, stage
         public_rows = {"read": read_content(rows.read, rows.released, dropped), "dropped": dropped}
         report = tree_content(written, asked=_asked(draft), rows=public_rows, audit=audit.public_figures(k))
         write_new(folder / AUDIT, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+        hashes = {name: file_hash(folder / name) for name in (MODEL, TEXT, PICTURE, AUDIT)}
+        manifest = _manifest(draft, report) | {"files": hashes}
+        write_new(folder / PAGE, tree_page(json.loads(json.dumps(report)), manifest, drawn_svg(written)))
         internal = {"rows": {"read": rows.read, "dropped": rows.dropped}, "audit": audit.to_dict()}
         records = {"internal.json": internal_record(target, draft.spec, source_hash(draft.spec), internal)}
         by_others = partial(_audited_by_others, audit=audit, rows=rows.read)
-        publish(folder, target, _manifest(draft, report), load=by_others, records=records, replace=replace)
+        publish(folder, target, manifest, load=by_others, records=records, hashes=hashes, replace=replace)
     return report
 
 

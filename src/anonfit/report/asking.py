@@ -10,7 +10,7 @@ from typing import Any
 from anonfit.criteria.objectives import TargetKind
 from anonfit.errors import listed
 from anonfit.privacy.catalogue import MODELS
-from anonfit.report.markup import joined
+from anonfit.report.words import joined
 from anonfit.tables.ingesting import RawColumns
 from anonfit.tables.schema import Role, Schema
 from anonfit.workload.objectives import feature_weights

@@ -11,7 +11,7 @@ from anonfit.privacy.disclosure import Disclosed
 from anonfit.recoding.columns import RecodedColumn
 from anonfit.report.asking import nothing_asked
 from anonfit.report.findings import attack_sentences, board_content, diversity_content
-from anonfit.report.markup import joined, share_text
+from anonfit.report.words import joined, share_text
 from anonfit.tables.schema import Role, Schema
 
 ATTACKER = (

@@ -11,7 +11,7 @@ from typing import Any
 
 from anonfit.privacy.catalogue import MODELS
 from anonfit.privacy.likeness import MaxConfidence
-from anonfit.report.markup import Report, joined, number_text, percent, share_text, value_text
+from anonfit.report.words import joined, number_text, percent, share_text, value_text
 
 TIE = 1e-9
 """Figures that are so near to each other are equal."""
@@ -130,7 +130,7 @@ def _guess_sentence(line: Mapping[str, Any]) -> str:
     )
 
 
-def board_content(report: Report) -> list[dict[str, Any]]:
+def board_content(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Paragraphs with their titles, from the rest of a report."""
     paragraphs = [
         ("Method", _method(report)),
@@ -144,7 +144,7 @@ def board_content(report: Report) -> list[dict[str, Any]]:
     return [{"title": title, "sentences": sentences} for title, sentences in paragraphs if sentences]
 
 
-def _method(report: Report) -> list[str]:
+def _method(report: Mapping[str, Any]) -> list[str]:
     asked, rows = report["asked"], report["rows"]
     sentences = [
         f"The table was anonymized with anonfit by {asked['algorithm']}, {_generalization(asked)}",
@@ -173,7 +173,7 @@ def _withheld(rows: Mapping[str, Any]) -> str:
     return f"{withheld} were withheld because their group was too small, {dropped} were left out for missing values"
 
 
-def _variables(report: Report) -> list[str]:
+def _variables(report: Mapping[str, Any]) -> list[str]:
     kept = {line["column"]: line for line in report["detail"]}
     sentences = []
     for line in report["columns"]:
@@ -186,7 +186,7 @@ def _variables(report: Report) -> list[str]:
     return sentences
 
 
-def _initial(report: Report) -> list[str]:
+def _initial(report: Mapping[str, Any]) -> list[str]:
     risk = report["initial_risk"]
     if risk is None:
         return []
@@ -200,7 +200,7 @@ def _initial(report: Report) -> list[str]:
     return sentences
 
 
-def _threshold(report: Report) -> list[str]:
+def _threshold(report: Mapping[str, Any]) -> list[str]:
     asked = report["asked"]
     k, several = asked["k"], asked.get("several_quasi_identifiers")
     if several:
@@ -219,7 +219,7 @@ def _threshold(report: Report) -> list[str]:
     return [*sentences, f"For comparison, thresholds in use: {'; '.join(presets)}."]
 
 
-def _residual(report: Report) -> list[str]:
+def _residual(report: Mapping[str, Any]) -> list[str]:
     audit = report["audit"]
     risk = audit["prosecutor"]
     sentences = [
@@ -252,7 +252,7 @@ def _smallest_groups(audit: Mapping[str, Any]) -> str:
     )
 
 
-def _utility(report: Report) -> list[str]:
+def _utility(report: Mapping[str, Any]) -> list[str]:
     sentences = []
     kept = [line["kept"] for line in report["detail"]]
     if kept:
@@ -291,7 +291,7 @@ def _compared(line: Mapping[str, Any]) -> str:
     )
 
 
-def _limits(report: Report) -> Sequence[str]:
+def _limits(report: Mapping[str, Any]) -> Sequence[str]:
     names = report["asked"]["quasi_identifiers"]
     return [
         report["attacker"],

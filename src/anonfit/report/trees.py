@@ -9,12 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from markupsafe import Markup
+
 from anonfit.algorithms.trees.released import Populations, ReleasedTree
 from anonfit.engines.tree import LEAF
 from anonfit.errors import listed, printable
 from anonfit.privacy.disclosure import Disclosed
 from anonfit.report.content import CONSENTED, SEVERAL_RELEASES
-from anonfit.report.markup import TEXT, Markup, element, shape, shortened, text, together
+from anonfit.report.pictures import TEXT, element, shape, text, together
+from anonfit.report.words import shortened
 
 ATTACKER = (
     "The assumed attacker has the tree and knows, of everybody whose row it was taught with, all public columns "
@@ -207,7 +210,7 @@ MOST_LEAVES = 400
 COLOURS = ("#3576a3", "#d58936", "#5b9a6b", "#9b6fb0", "#b85450", "#7d8790")
 """Of the classes, in their order; those after the last are all of its colour."""
 
-STYLE = """
+STYLE = Markup("""
 .all { fill: #ffffff; } text { fill: #1b2530; font: 12px system-ui, "Segoe UI", Roboto, sans-serif; }
 .head { font-size: 15px; font-weight: 600; } .soft { fill: #55626f; } .bold { font-weight: 600; }
 .edge { fill: none; stroke: #b9c3cc; stroke-width: 1.2; } .far { stroke-dasharray: 1 5; }
@@ -217,7 +220,7 @@ STYLE = """
   .all { fill: #141a20; } text { fill: #e4eaf0; } .soft { fill: #a2afbb; } .edge { stroke: #4a5763; }
   .public { fill: #1f3445; } .private { fill: #3d2f1a; } .empty { fill: #2a333c; }
 }
-"""
+""")
 
 
 @dataclass(slots=True)
@@ -247,7 +250,7 @@ def drawn_svg(tree: ReleasedTree) -> str:
     inside = together(
         [
             element("title", f"Decision tree for {tree.target}"),
-            element("style", Markup(STYLE)),
+            element("style", STYLE),
             shape("rect", width=width, height=height, class_="all"),
             *_head(tree, cut=root.leaves > MOST_LEAVES),
             *parts,

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How kernels are compiled: a decorator, and a cache folder even where nothing near the package can be written."""
+"""How kernels are compiled: a decorator, and numba's cache over the folders of machine code."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import pickle
-import shutil
-import stat
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -16,63 +12,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-KEPT = 3
-"""Versions whose machine code is kept."""
-CONSTANTS = {"engines": ("tables/schema.py", "criteria/targets.py", "criteria/objectives.py", "privacy/*.py")}
-"""Where kernels of a part have constants of others from: these are compiled into the machine code."""
+from anonfit.runtime import machine_code
+from anonfit.runtime.machine_code import CodeFolder
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def _is_ours(folder: Path) -> bool:
-    """Whether only we can write the folder: compiled code is run from it."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        facts = folder.lstat()
-    except OSError:
-        return False
-    private = stat.S_ISDIR(facts.st_mode) and not facts.st_mode & 0o022
-    return private and facts.st_uid == os.geteuid() and os.access(folder, os.W_OK)
-
-
-def _sources(part: str) -> str:
-    """A hash of a part's sources: a kernel is compiled together with those it calls, also from other files, and with
-    its constants, and must be compiled again when one of them changes.
-    """
-    sources = hashlib.sha256()
-    root = Path(__file__).parent.parent
-    constants = [path for pattern in CONSTANTS.get(part, ()) for path in root.glob(pattern)]
-    for path in sorted([*root.glob(f"{part}/**/*.py"), *constants, Path(__file__)]):
-        sources.update(path.read_bytes())
-    return sources.hexdigest()[:16]
-
-
-@cache
-def cache_folder(part: str) -> Path | None:
-    """The folder of the machine code of this version of a part of the package: in the user's cache or in the temporary
-    folder, where only this user can write; None if there is none.
-    """
-    candidates = []
-    if configured := os.environ.get("XDG_CACHE_HOME"):
-        candidates.append(Path(configured) / "anonfit")
-    if home := os.environ.get("HOME"):
-        candidates.append(Path(home) / ".cache" / "anonfit")
-    candidates.append(Path(tempfile.gettempdir()) / f"anonfit-cache-{os.geteuid()}")
-    base = next((folder / part for folder in candidates if _is_ours(folder)), None)
-    if base is None or not _is_ours(base):
-        return None
-    folder = base / _sources(part)
-    if not folder.exists():
-        _forget_oldest(base)
-    return folder if _is_ours(folder) else None
-
-
-def _forget_oldest(base: Path) -> None:
-    """Keep the machine code of a few versions only."""
-    with suppress(OSError):
-        versions = sorted((path for path in base.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
-        for path in versions[:-KEPT]:
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def kernel(function: Function, signature: str | None = None) -> Function:
@@ -93,21 +36,15 @@ def _compiled(function: Function, signature: str | None, **options: bool) -> Fun
 
     decorate: Any = numba.njit
     compiled = decorate(nogil=True, error_model="numpy", **options)(function)
-    config: Any = numba.config
-    before = config.CACHE_DIR
-    folder = cache_folder(function.__module__.split(".")[1])
-    # numba asks for the folder when a cache is made; other users of numba in this process keep their own.
-    config.CACHE_DIR = str(folder or "")
-    try:
-        # A folder that cannot be used after all, and machine code that cannot be kept, are no reason to fail.
-        with suppress(RuntimeError, OSError):
-            if folder is not None and compiled is not function:
-                compiled._cache = _kept_code()(function)
-    finally:
-        config.CACHE_DIR = before
-    if signature is not None and compiled is not function:
-        compiled.compile(signature)
-        compiled.disable_compile()
+    if compiled is not function:
+        part = function.__module__.split(".")[1]
+        brought, own = machine_code.brought(part), machine_code.own(part)
+        if "no_cpython_wrapper" in options:  # a package brings only what is called from Python
+            brought, own = None, None if own is None or own.processor else own
+        compiled._cache = _kept_code()(function, brought, own)
+        if signature is not None:
+            compiled.compile(signature)
+            compiled.disable_compile()
     return cast("Function", compiled)
 
 
@@ -128,24 +65,53 @@ def _kept_code() -> Any:
             content = Path(self._data_path(name)).read_bytes()
             if hashlib.sha256(content[32:]).digest() != content[:32]:
                 raise ValueError("damaged machine code")
-            return pickle.loads(content[32:])  # noqa: S301 - only we can write the folder
+            return pickle.loads(content[32:])  # noqa: S301 - the package's own, or of a folder that only we can write
 
-    class KeptCode(numbas.FunctionCache):  # type: ignore[misc]
-        """As numba's, but that it never fails."""
+    class Result(numbas.CompileResultCacheImpl):  # type: ignore[misc]
+        """How machine code becomes bytes; the folders are named by what they hold, so nothing else is asked for."""
 
         def __init__(self, function: Any) -> None:
-            super().__init__(function)
-            base, stamp = self._impl.filename_base, self._impl.locator.get_source_stamp()
-            self._cache_file = CheckedFile(self._cache_path, base, stamp)
+            self._py_file, self._lineno = function.__code__.co_filename, function.__code__.co_firstlineno
+            self._locator = self
+            self._filename_base = f"{function.__module__}.{function.__qualname__}-{self._lineno}"
+
+        def ensure_cache_path(self) -> None:
+            """It is there."""
+
+    class KeptCode(numbas.FunctionCache):  # type: ignore[misc]
+        """As numba's, but first of what the package brings, then of what was compiled here; and it never fails."""
+
+        def __init__(self, function: Any, brought: CodeFolder | None, own: CodeFolder | None) -> None:
+            self._name, self._py_func, self._impl = repr(function), function, Result(function)
+            self._brought, self._own = self._in(brought), self._in(own)
+            self._cache_path = "" if own is None else str(own.path)
+            self.enable()
+
+        def _in(self, folder: CodeFolder | None) -> tuple[Any, str | None] | None:
+            if folder is None:
+                return None
+            return CheckedFile(str(folder.path), self._impl.filename_base, ""), folder.processor
+
+        def _index_key(self, signature: Any, codegen: Any) -> Any:
+            signature, here, content = super()._index_key(signature, codegen)
+            return signature, self._processor or here, content
 
         def load_overload(self, signature: Any, context: Any) -> Any:
-            try:
-                return super().load_overload(signature, context)
-            except Exception:  # whatever reading damaged files gives
-                self._forget()
-                return None
+            for file in filter(None, (self._brought, self._own)):
+                self._cache_file, self._processor = file
+                try:
+                    found = super().load_overload(signature, context)
+                except Exception:  # whatever reading damaged files gives
+                    self._forget()
+                    continue
+                if found is not None:
+                    return found
+            return None
 
         def save_overload(self, signature: Any, data: Any) -> None:
+            if self._own is None:
+                return
+            self._cache_file, self._processor = self._own
             try:
                 super().save_overload(signature, data)
             except Warning:
@@ -154,7 +120,8 @@ def _kept_code() -> Any:
                 self._forget()
 
         def _forget(self) -> None:
-            with suppress(OSError):
-                Path(self._cache_file._index_path).unlink()
+            if (self._cache_file, self._processor) == self._own:
+                with suppress(OSError):
+                    Path(self._cache_file._index_path).unlink()
 
     return KeptCode

@@ -75,12 +75,19 @@ def is_used(folder: Path, process: int) -> bool:
     if fcntl is None:
         return _is_running(process)
     try:
-        with (folder / LOCK).open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with _opened(folder / LOCK) as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except FileNotFoundError:
         return _is_running(process)
     except OSError:  # locked, or not ours
         return True
+    return False
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether a folder, if it is still there, is of this user: what others left is theirs to remove."""
+    with suppress(FileNotFoundError):
+        return folder.lstat().st_uid == os.geteuid()
     return False
 
 
@@ -94,13 +101,22 @@ def _is_running(process: int) -> bool:
 
 
 @contextmanager
+def _opened(path: Path, how: int = 0) -> Iterator[int]:
+    """A file to lock. Somebody may have put a link or a pipe in its place, which is neither followed nor waited for."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | how, 0o666)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
 def _alone(target: Path) -> Iterator[None]:
     """Nobody else gives or takes names at this place meanwhile. The file that is locked goes at the end."""
     path = target.parent / f".{target.name}{MARK}{LOCK}"
     with ExitStack() as stack:
         while fcntl is not None:
-            handle = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-            stack.callback(os.close, handle)
+            handle = stack.enter_context(_opened(path, os.O_CREAT))
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX)
             except OSError:  # a disk without locks
@@ -122,7 +138,7 @@ def _sweep(target: Path) -> None:
     """Remove what runs of ours that were killed left beside a place, once what they had replaced is back."""
     for folder in target.parent.glob(f".{_escaped(target.name)}{MARK}*"):
         process = folder.name.rpartition(MARK)[2].partition("-")[0]
-        if process.isdigit() and folder.lstat().st_uid == os.geteuid() and not is_used(folder, int(process)):
+        if process.isdigit() and is_ours(folder) and not is_used(folder, int(process)):
             _take_back(folder)
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -217,8 +233,12 @@ def give_names(folder: Path, places: Mapping[str, Path], *, replace: bool) -> No
         ]
         for place in places.values() if not replace else ():
             _refuse_taken(place)
-        write_new(folder / JOURNAL, json.dumps(journal))
-        sync(folder)
+        try:
+            write_new(folder / JOURNAL, json.dumps(journal))
+            sync(folder)
+        except BaseException:  # no name was given yet, so there is nothing to put back
+            (folder / JOURNAL).unlink(missing_ok=True)
+            raise
         try:
             for name, place in places.items():
                 _name(folder / name, place, replace=replace)

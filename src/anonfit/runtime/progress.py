@@ -25,31 +25,32 @@ def silent(_: str) -> None:
 
 Stopping: TypeAlias = Callable[[], AbstractContextManager[Callable[[], bool]]]
 """Gives, while work is under way, a function that says whether it is to stop."""
-ENDED = 128 + signal.SIGTERM
-"""The exit status after a request to end."""
+REQUESTS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""The signals that ask to end: by somebody, or because the terminal is gone. The exit status is 128 more."""
 _at_work: list[object] = []
 
 
 @contextmanager
 def ending() -> Iterator[None]:
-    """Have a request to end (SIGTERM) that nobody else answers leave by all `finally`, with the usual status, in place
-    of ending the process on the spot. Only the main thread can answer.
+    """Have a request to end that nobody else answers leave by all `finally`, with the usual status, in place of ending
+    the process on the spot. Only the main thread can answer.
     """
 
-    def answer(_number: int, _frame: FrameType | None) -> None:
-        sys.exit(ENDED)
+    def answer(number: int, _frame: FrameType | None) -> None:
+        sys.exit(128 + number)
 
-    if current_thread() is main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, answer)
+    for request in REQUESTS if current_thread() is main_thread() else ():
+        if signal.getsignal(request) is signal.SIG_DFL:
+            signal.signal(request, answer)
     work = object()
     _at_work.append(work)
     try:
         yield
     finally:
         _at_work.remove(work)
-        ours = getattr(signal.getsignal(signal.SIGTERM), "__qualname__", "") == answer.__qualname__
-        if not _at_work and ours and current_thread() is main_thread():
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for request in REQUESTS if not _at_work and current_thread() is main_thread() else ():
+            if getattr(signal.getsignal(request), "__qualname__", "") == answer.__qualname__:
+                signal.signal(request, signal.SIG_DFL)
 
 
 @contextmanager

@@ -132,6 +132,17 @@ class JsonPart:
         """The entries of a list."""
         return [JsonPart(entry, f"{self.place}[{index}]") for index, entry in enumerate(self._of(list, "a list"))]
 
+    def length(self) -> int:
+        """How many entries a list has; it may be long."""
+        return len(self._of(list, "a list"))
+
+    def lists(self) -> list[list[Any]]:
+        """A list of lists that are handed on as they are; there may be many."""
+        entries: list[list[Any]] = self._of(list, "a list")
+        if set(map(type, entries)) - {list}:
+            raise self.refused("holds other things than lists")
+        return entries
+
     def text(self) -> str:
         """A text."""
         return self._of(str, "a text")

@@ -58,6 +58,19 @@ def _read_taxonomy(given: Given) -> Any:
     return None
 
 
+def _read_codes(given: Given) -> tuple[str, ...]:
+    """Texts, and numbers as texts, that mean missing."""
+    value = given.value
+    if value is None:
+        return ()
+    if isinstance(value, list | tuple) and all(
+        isinstance(code, str | int | float) and not isinstance(code, bool) for code in value
+    ):
+        return tuple(code if isinstance(code, str) else f"{code:.17g}" for code in value)
+    given.faults.add(f'{given.place} must be a list such as ["-9"]; found {value!r}.')
+    return ()
+
+
 def _read_waiver(given: Given) -> str | None:
     """What a column itself can say of diversity: that none is asked."""
     if given.value not in (None, "none"):
@@ -122,6 +135,13 @@ COLUMN = Section(
             SWITCH,
             "`true` lets a raw column through although over 90 % of its values are distinct",
             public=Public.CHANGED,
+        ),
+        Setting(
+            "missing",
+            ValueKind(_read_codes),
+            'texts and numbers that mean missing in this column only, such as `["-9", "999"]`',
+            public=Public.CHANGED,
+            keyword=None,
         ),
         Setting(
             "diversity",

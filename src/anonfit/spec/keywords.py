@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from inspect import Parameter, cleandoc, signature
 from textwrap import fill
 from typing import Any, TypeVar
 
-from anonfit.errors import RequestError, did_you_mean, listed
+from anonfit.errors import AnonfitError, RequestError, SpecError, did_you_mean, listed
 from anonfit.spec.columns import COLUMN, QUASI_IDENTIFIERS, diversity_table
 from anonfit.spec.kinds import Section, Setting, column_names
 from anonfit.spec.model import VERSION, DiversitySpec, Settings, Spec, TargetSpec
@@ -27,7 +28,7 @@ KEYWORDS = {
 
 COLUMNS = {setting.keyword: setting.name for setting in COLUMN.settings if setting.keyword}
 """Keywords that give columns a setting."""
-IN_COLUMNS = (*COLUMNS.values(), "release")
+IN_COLUMNS = (*COLUMNS.values(), "release", "missing")
 """What `columns` may say of a column."""
 
 ROLES = {
@@ -166,6 +167,31 @@ def spec_of_keywords(data: Any, words: Mapping[str, Any]) -> Spec:
     tables["columns"] = _columns(words, targets)
     tables["privacy"]["diversity"] = _demands(words.get("sensitive"))
     return _with_models(spec_of({"version": VERSION, **tables}), words.get("targets"))
+
+
+@contextmanager
+def speaking_keywords() -> Iterator[None]:
+    """Have faults speak of keywords, as who calls from Python gives them, and not of the keys of a file."""
+    try:
+        yield
+    except AnonfitError as error:
+        error.args = (in_keywords(str(error)),)
+        if isinstance(error, SpecError):
+            error.faults = tuple(map(in_keywords, error.faults))
+        raise
+
+
+def in_keywords(text: str) -> str:
+    """A message with keywords in place of keys: `k` for `privacy.k`, `columns['age']: type` for `columns.age.type`."""
+    keys = {f"{section.name}.{setting.name}": _keyword(setting) for section, setting in _settings()}
+    keys |= {"privacy.diversity": "sensitive"}
+    longest_first = sorted(map(re.escape, keys), key=len, reverse=True)
+    text = re.sub(rf"(?<![\w.])({'|'.join(longest_first)})(?![\w.]*\w)", lambda match: keys[match[1]], text)
+    of_columns = "|".join(setting.name for setting in COLUMN.settings)
+    text = re.sub(rf"(?<![\w.])columns\.([^\s.']+)\.({of_columns})\b", r"columns['\1']: \2", text)
+    text = text.replace("write release = true for it", "name it in release")
+    text = re.sub(rf" in \[(?:{'|'.join(KEYWORDS)})\]", "", text)
+    return re.sub(r"= (true|false)\b", lambda match: f"= {match[1].capitalize()}", text)
 
 
 def refuse_keywords(words: Mapping[str, Any], function: Callable[..., Any]) -> None:

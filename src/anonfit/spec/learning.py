@@ -16,7 +16,7 @@ from anonfit.errors import RequestError, SpecError
 from anonfit.spec.model import QueryLogSpec, SelectionSpec, Spec, WeightRule
 from anonfit.spec.parse import parse_spec
 from anonfit.spec.write import spec_tables, to_toml, toml_value
-from anonfit.tables.databases import is_database
+from anonfit.tables.addresses import is_database
 from anonfit.tables.schema import Column
 from anonfit.workload.logs.learning import LearnedWorkload, LogRequest, columns_of, learn
 from anonfit.workload.logs.merging import RawRows

@@ -16,6 +16,7 @@ from anonfit.engines.catalogue import EngineName
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values
 from anonfit.tables.formats import FormatName
+from anonfit.tables.layout import Layout
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import ColumnType, NominalSplit, Role
 from anonfit.tables.taxonomy import Taxonomy
@@ -31,6 +32,7 @@ MissingPolicy = Literal["category", "drop", "error"]
 Order = Literal["sorted", "original"]
 Populations = Literal["exact", "relative", "majority"]
 Regions = Literal["domain", "observed"]
+Intervals = Literal["half-open", "closed"]
 SuppressionRule = Literal["all", "best_gain"]
 VariantName = Literal["c45", "id3"]
 WeightRule = Literal["first", "product", "blend", "naive", "probabilistic", "combined"]
@@ -38,15 +40,13 @@ WeightsFrom = Literal["accuracy"]
 
 
 @dataclass(frozen=True, slots=True)
-class DataSpec:
+class DataSpec(Layout):
     """Where the table is and how to read it."""
 
     source: Any = field(default=None, repr=False)
     missing: tuple[str, ...] = ("",)
     missing_policy: MissingPolicy = "category"
     default_role: Role | None = None
-    delimiter: str | None = None
-    header: bool | None = None
     table: str | None = None
     query: str | None = field(default=None, repr=False)
 
@@ -66,6 +66,8 @@ class ColumnSpec:
     diversity: str | None = None
     """`none`: nothing is asked of a sensitive column; None: what `privacy.diversity` asks."""
     reason: str | None = None
+    missing: tuple[str, ...] = ()
+    """Texts and numbers that mean missing in this column, beside `data.missing`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +223,19 @@ class OutputSpec:
     regions: Regions = "domain"
     order: Order = "sorted"
     consent: bool = False
+    to: str | None = field(default=None, repr=False)  # it may hold a password
+    table: str | None = None
     populations: Populations = "exact"
+    intervals: Intervals = "half-open"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSpec:
+    """What the report is headed by: words of the owner of the data, which everybody may read."""
+
+    title: str | None = None
+    table_name: str | None = None
+    contact: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +249,7 @@ class Spec:
     engine: EngineSpec = field(default_factory=EngineSpec)
     output: OutputSpec = field(default_factory=OutputSpec)
     workload: WorkloadSpec = field(default_factory=WorkloadSpec)
+    report: ReportSpec = field(default_factory=ReportSpec)
     decisions: str | None = None
     """`accepted`: what `init` proposed was taken as it is, without a look at what it left open."""
     folder: Path | None = None
@@ -291,6 +306,7 @@ class ColumnSettings(TypedDict, total=False):
     taxonomy: Taxonomy | str | Path | Mapping[str, Any]
     split: Literal["multiway", "binary", "subset"]
     release: bool
+    missing: Sequence[str | float]
 
 
 Column = ColumnSettings
@@ -360,5 +376,9 @@ class Settings(RecodingSettings, total=False):
     sample: int | None
     values: Literal["labels", "bounds", "representative"]
     regions: Regions
+    intervals: Intervals
     order: Order
     consent: bool
+    title: str | None
+    table_name: str | None
+    contact: str | None

@@ -19,11 +19,11 @@ from anonfit.spec.settings import SECTIONS
 from anonfit.tables.schema import ColumnType, Role
 
 PUBLIC = ("version", "data", "columns", "privacy", "output")
-PUBLIC_TOO = ("workload", "method", "decisions")
+PUBLIC_TOO = ("workload", "method", "decisions", "report")
 MOST_SELECTIONS = 1_000_000
 DEEPEST_SETTING = 10
 """Names in the key of a setting."""
-TOP = ("version", "decisions", "data", "columns", "privacy", "workload", "method", "engine", "output")
+TOP = ("version", "decisions", "data", "columns", "privacy", "workload", "method", "engine", "output", "report")
 
 
 def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:

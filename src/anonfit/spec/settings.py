@@ -15,6 +15,7 @@ from anonfit.engines.catalogue import ENGINES, EngineName
 from anonfit.recoding.values import Values
 from anonfit.spec import model
 from anonfit.spec.columns import COLUMN, DIVERSITY, QUASI_IDENTIFIER, QUASI_IDENTIFIERS
+from anonfit.spec.heading import REPORT
 from anonfit.spec.kinds import (
     ABOVE_ZERO,
     AT_LEAST_ZERO,
@@ -37,6 +38,7 @@ from anonfit.spec.kinds import (
     text,
     whole,
 )
+from anonfit.spec.layouts import LAYOUT_SETTINGS
 from anonfit.spec.workload import QUERY_LOG, SELECTION, TARGET, WORKLOAD
 from anonfit.tables.formats import FORMATS, FormatName, reference
 from anonfit.tables.scales import CutPoints
@@ -59,14 +61,6 @@ def _read_default_role(given: Given) -> Role | None:
         )
         return None
     return Role(role) if role else None
-
-
-def _read_delimiter(given: Given) -> str | None:
-    delimiter: str | None = given.of_type(str, "one character")
-    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\0\r\n"'):
-        given.faults.add(f"{given.place} must be one ASCII character, no quote and no line end; found {delimiter!r}.")
-        return None
-    return delimiter
 
 
 def _read_k(given: Given) -> int:
@@ -120,13 +114,20 @@ DATA = Section(
         Setting(
             "source",
             ValueKind(lambda given: given.value, lambda source: source),
-            f"{reference()}, or a pattern such as `part-*.parquet`; "
-            "or a database: `sqlite:FILE`, `duckdb:FILE`, `postgresql://user@host/name`",
+            f"{reference()}, Excel, SPSS, Stata, SAS and others ([files.md](files.md)), or a pattern such as "
+            "`part-*.parquet`; or a table of a database such as `postgresql://user@host/name#table` "
+            "([engines.md](engines.md#databases))",
             "required",
             public=HIDDEN,
             keyword=None,
         ),
-        Setting("table", text("the name of a table"), "the table of the database", public=HIDDEN, recodes=False),
+        Setting(
+            "table",
+            text("the name of a table"),
+            "the table of the database, if the address does not end with it",
+            public=HIDDEN,
+            recodes=False,
+        ),
         Setting("query", text("a query"), "a query in its place", public=HIDDEN, recodes=False),
         Setting("missing", TEXTS, "texts that mean missing, on top of real nulls and empty fields", public=ALWAYS),
         Setting(
@@ -143,8 +144,7 @@ DATA = Section(
             "none: every column needs a role",
             recodes=False,
         ),
-        Setting("delimiter", ValueKind(_read_delimiter), "of a text file", "found", keyword=None),
-        Setting("header", SWITCH, "`true` or `false`", "found", keyword=None),
+        *LAYOUT_SETTINGS,
     ),
 )
 
@@ -418,6 +418,14 @@ OUTPUT = Section(
             recodes=False,
         ),
         Setting(
+            "intervals",
+            choice(model.Intervals),
+            "how labels write intervals of whole numbers: `half-open`, `[38, 43)`, or `closed`, `38–42` "
+            "([labels.md](labels.md))",
+            public=CHANGED,
+            recodes=False,
+        ),
+        Setting(
             "order", choice(model.Order), "`sorted`, or `original` (needs `consent`)", public=ALWAYS, recodes=False
         ),
         Setting(
@@ -429,6 +437,21 @@ OUTPUT = Section(
             recodes=False,
         ),
         Setting(
+            "to",
+            text("the address of a database"),
+            "a database that the released table is also written to, such as `postgresql://user@host/name#table`",
+            "none",
+            public=HIDDEN,
+            keyword=None,
+        ),
+        Setting(
+            "table",
+            text("the name of a table"),
+            "the table to write there, if the address does not end with it",
+            public=HIDDEN,
+            keyword=None,
+        ),
+        Setting(
             "populations",
             choice(model.Populations),
             "what is told of the leaves, `exact`, `relative` or `majority` ([trees.md](trees.md))",
@@ -438,7 +461,7 @@ OUTPUT = Section(
     ),
 )
 
-SECTIONS = {section.name: section for section in (DATA, PRIVACY, WORKLOAD, METHOD, ENGINE, OUTPUT)}
+SECTIONS = {section.name: section for section in (DATA, PRIVACY, WORKLOAD, METHOD, ENGINE, OUTPUT, REPORT)}
 """The sections of a spec that are one table, by name; `[columns]` has one of COLUMN for each column."""
 ALL = {**SECTIONS, **{part.name: part for part in (COLUMN, TARGET, SELECTION, QUERY_LOG, QUASI_IDENTIFIER)}}
 """These, and the tables inside of them."""

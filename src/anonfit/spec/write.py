@@ -23,13 +23,16 @@ from anonfit.spec.model import VERSION, ColumnSpec, DiversitySpec, ProposedSpec,
 from anonfit.spec.parse import parse_toml, spec_of
 from anonfit.spec.settings import SECTIONS
 from anonfit.spec.workload import TARGET
-from anonfit.tables.databases import is_database, shown_address
+from anonfit.tables.addresses import is_database, shown_address, without_password
+from anonfit.tables.databases import named_source
+from anonfit.tables.foreign_files import variable_labels
 from anonfit.tables.profile import proposal_toml
 from anonfit.tables.profile import propose as propose_roles
 from anonfit.tables.profile_roles import Proposal
-from anonfit.tables.reading import ReadOptions, read_table
+from anonfit.tables.reading import ReadOptions, found_layout, notices_of, read_table
 from anonfit.tables.schema import Column, ColumnType, Schema
 from anonfit.tables.taxonomy_builders import masked
+from anonfit.tables.taxonomy_files import hierarchies_beside
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 DECLARED = ("role", "type", "split", "date_format")
@@ -44,8 +47,10 @@ def spec_tables(spec: Spec) -> dict[str, Any]:
     if isinstance(source, str | Path):
         address = str(source)
         parts["data"] = {"source": shown_address(address) if is_database(address) else address, **parts["data"]}
+    if "to" in parts["output"]:
+        parts["output"]["to"] = shown_address(parts["output"]["to"])
     parts["columns"] = {name: COLUMN.tables(column) for name, column in spec.columns.items()}
-    order = ("data", "columns", "privacy", "workload", "method", "engine", "output")
+    order = ("data", "columns", "privacy", "workload", "method", "engine", "output", "report")
     return tables | {name: parts[name] for name in order if parts[name]}
 
 
@@ -69,6 +74,7 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
     columns = {
         column.name: {key: str(getattr(column, key)) for key in DECLARED if getattr(column, key) is not None}
         | ({"release": True} if column.release else {})
+        | _codes(spec.columns.get(column.name))
         | _waiver(spec.columns.get(column.name))
         for column in schema.columns
     }
@@ -78,6 +84,7 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
         "data": public["data"],
         "columns": columns,
         **{name: public[name] for name in ("privacy", "workload", "method", "output")},
+        **({"report": public["report"]} if public["report"] else {}),
     }
 
 
@@ -101,6 +108,11 @@ def _is_public(setting: Setting, section: Section, spec: Spec) -> bool:
     return setting.public == Public.ALWAYS or (
         setting.public == Public.CHANGED and section.is_changed(held, setting.name)
     )
+
+
+def _codes(column: ColumnSpec | None) -> dict[str, Any]:
+    """The values that mean missing in a column."""
+    return {} if column is None or not column.missing else {"missing": list(column.missing)}
 
 
 def _waiver(column: ColumnSpec | None) -> dict[str, Any]:
@@ -210,7 +222,7 @@ def propose(data: Any, *, k: int = 10, accept: bool = False, stage: Stage = sile
     """Look at a table and propose a spec for it, with reasons: what `anonfit init` does.
 
     Args:
-        data: A path, or a polars, pandas or Arrow frame.
+        data: A path, a polars, pandas or Arrow frame, or the address of a database's table.
         k: How many persons are to share every released combination.
         accept: Whether the proposal is taken as it is, unseen, which releases tell. If not, it has `questions`, and no
             release is made of it before they are settled: by hand in the file (`write_spec`), or in Python with
@@ -228,9 +240,12 @@ def propose(data: Any, *, k: int = 10, accept: bool = False, stage: Stage = sile
         (('age', 'sex'), ['privacy', 'workload'])
     """
     stage("Reading")
-    frame = read_table(Path(data) if isinstance(data, str) else data, ReadOptions())
+    source, options = named_source(data), ReadOptions()
+    frame = read_table(source, options)
     stage("Looking at the columns")
-    proposal = propose_roles(frame, k=k)
+    proposal = _with_hierarchies(_labelled(propose_roles(frame, k=k), source), source, frame)
+    notes = (*notices_of(source, options), *proposal.notes)
+    proposal = replace(proposal, notes=notes, layout=found_layout(source, options))
     spec, questions = _of_proposal(proposal, data, accept=accept)
     codes = [each.name for each in proposal.columns if each.taxonomy == "mask" and each.role == "quasi-identifier"]
     return ProposedSpec(
@@ -239,6 +254,24 @@ def propose(data: Any, *, k: int = 10, accept: bool = False, stage: Stage = sile
         proposal=proposal,
         taxonomies={name: masked(frame[name].drop_nulls().unique()) for name in codes},
     )
+
+
+def _labelled(proposal: Proposal, source: Any) -> Proposal:
+    """The proposal with what a file of a statistics program says of its columns."""
+    labels = variable_labels(source) if isinstance(source, Path) and not is_database(source) else {}
+    named = {name: f'The file calls it "{label}". ' for name, label in labels.items()}
+    columns = (replace(column, reason=named.get(column.name, "") + column.reason) for column in proposal.columns)
+    return replace(proposal, columns=tuple(columns))
+
+
+def _with_hierarchies(proposal: Proposal, source: Any, frame: Any) -> Proposal:
+    """The proposal with hierarchies that lie beside the file and fit its columns."""
+    if not isinstance(source, Path) or is_database(source):
+        return proposal
+    names = [column.name for column in proposal.columns if column.role == "quasi-identifier"]
+    found = hierarchies_beside(source, names, lambda name: {str(value) for value in frame[name].drop_nulls().unique()})
+    columns = (replace(column, hierarchy=found.get(column.name)) for column in proposal.columns)
+    return replace(proposal, columns=tuple(columns))
 
 
 def _of_proposal(proposal: Proposal, data: Any, *, accept: bool) -> tuple[Spec, dict[str, str]]:
@@ -254,7 +287,7 @@ def _of_proposal(proposal: Proposal, data: Any, *, accept: bool) -> tuple[Spec, 
 
 def _proposal_text(proposal: Proposal, data: Any, *, accept: bool) -> str:
     """The text of a proposal; a frame has no name that could stand in it."""
-    name = str(data) if isinstance(data, str | Path) else ""
+    name = without_password(str(data)) if isinstance(data, str | Path) else ""
     text = proposal_toml(proposal, source=name, taxonomies={}, accepted=accept)
     return text if name else text.replace('\nsource = ""\n', "\n", 1)
 

@@ -8,7 +8,7 @@ The columns get the types that they have when a source is read into memory.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,20 +18,28 @@ from anonfit.errors import DataError, EngineError, refuse_fork
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.formats import format_of
 from anonfit.tables.frames import from_frame
+from anonfit.tables.mending import mended, plain
+from anonfit.tables.packing import UNPACKED
 from anonfit.tables.reading import (
     ReadOptions,
+    TwoReadings,
+    are_typed,
     csv_scan,
     csv_shape,
     csv_types,
     files_of,
-    kind_of_error,
+    looks_even,
+    needs_mending,
     read_table,
     refuse_too_large,
+    refuse_two_readings,
     scan_of_types,
+    two_readings,
     unpadded,
     value_tries,
+    without_codes,
 )
-from anonfit.tables.sniffing import UNPACKED, CsvShape, has_even_lines
+from anonfit.tables.sniffing import CsvShape
 
 HEAD = 1 << 20
 """Rows that show whether a column has many different values."""
@@ -87,12 +95,28 @@ def ingest(source: Any, options: ReadOptions, folder: Path) -> Ingested:
         raise EngineError(
             f"the source could not be copied to the spill folder {folder.parent} ({error.strerror}): is the disk full?"
         ) from None
+    ingested = _without_codes(ingested, options, folder)
     for name, dtype in ingested.schema.items():
         if dtype in (pl.Int128, pl.UInt128):
             raise DataError(
                 f"column '{name}' is of type {dtype}, which only the engine 'memory' reads; cast it to Int64."
             )
     return ingested
+
+
+def _without_codes(ingested: Ingested, options: ReadOptions, folder: Path) -> Ingested:
+    """The files with values that mean missing in single columns as missing."""
+    changed = without_codes(options, ingested.schema)
+    if not changed:
+        return ingested
+    files = []
+    for number, path in enumerate(ingested.files):
+        files.append(folder / f"coded-{number}.parquet")
+        rows = pl.scan_parquet(path, glob=False).select(list(ingested.schema))
+        rows.with_columns(changed).sink_parquet(files[-1])
+        if path.parent == folder:
+            path.unlink()
+    return replace(ingested, files=tuple(files))
 
 
 def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
@@ -106,7 +130,7 @@ def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
     if format_of(paths[0]).is_text:
         return _from_text(source, paths, options, folder)
     try:
-        scans = [scan_of_types(path) for path in paths]
+        scans = [scan_of_types(path, options) for path in paths]
         schemas = [scan.collect_schema() for scan in scans]
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{paths[0].name} cannot be read as a table: {type(error).__name__}.") from None
@@ -148,13 +172,23 @@ def scan_of(
 
 
 def _from_database(source: DatabaseSource, options: ReadOptions, folder: Path) -> Ingested:
-    """The rows of a database, each batch a file of its own."""
+    """The rows of a database, many batches a file: every scan opens each file, and finds what is in it."""
     schema = source.schema()
     wanted = {name: schema[name] for name in options.wanted(schema)}
     files: list[Path] = []
-    for number, frame in enumerate(source.frames(options.columns)):
-        files.append(folder / f"source-{number}.parquet")
-        frame.write_parquet(files[-1])
+    held: list[pl.DataFrame] = []
+
+    def write() -> None:
+        files.append(folder / f"source-{len(files)}.parquet")
+        pl.concat(held).write_parquet(files[-1])
+        held.clear()
+
+    for frame in source.frames(options.columns):
+        held.append(frame)
+        if sum(map(len, held)) >= HEAD:
+            write()
+    if held or not files:
+        write()
     return Ingested(tuple(files), wanted, cleaned=False)
 
 
@@ -179,23 +213,38 @@ def _from_text(source: Any, paths: Sequence[Path], options: ReadOptions, folder:
         if path.suffix in UNPACKED:
             refuse_too_large(path)  # it is unpacked in memory
         shape = csv_shape(path, options)
-        file = folder / f"source-{number}.parquet"
-        schemas.append(_typed(path, shape, options, file))
-        if not _is_even(path, shape, file):
-            return _in_memory(source, options, folder)
-        files.append(file)
+        files.append(folder / f"source-{number}.parquet")
+        try:
+            schema = None if needs_mending(path, shape) else _typed(path, shape, options, files[-1])
+            if schema is None or not looks_even(path, shape, pl.scan_parquet(files[-1], glob=False)):
+                schema = _mended(path, shape, options, files[-1])
+        except TwoReadings as error:
+            raise two_readings(path, shape, options, error) from None
+        schemas.append(schema)
     if any(schema != schemas[0] for schema in schemas):
         return _in_memory(source, options, folder)
     return Ingested(tuple(files), schemas[0], cleaned=True)
 
 
-def _typed(path: Path, shape: CsvShape, options: ReadOptions, file: Path) -> dict[str, pl.DataType]:
-    """Write a text file's rows to a Parquet file; the types of its columns."""
+def _mended(path: Path, shape: CsvShape, options: ReadOptions, file: Path) -> dict[str, pl.DataType]:
+    """Write the rows of a text file that must be mended first to a Parquet file; the types of its columns."""
+    copy = file.with_suffix(".mended.csv")
+    with copy.open("xb") as opened:
+        opened.writelines(mended(path, shape, options))
+    schema = _typed(copy, plain(shape), options, file)
+    copy.unlink()
+    if schema is None:
+        raise DataError(f"{path.name} cannot be read as a table.")
+    return schema
+
+
+def _typed(path: Path, shape: CsvShape, options: ReadOptions, file: Path) -> dict[str, pl.DataType] | None:
+    """Write a text file's rows to a Parquet file; the types of its columns, None if it cannot be read."""
     wanted = options.wanted(shape.names)
-    if not shape.padded:
+    if are_typed(shape, options):
         types = csv_types(shape, {name: pl.String() for name in options.texts})
         try:
-            csv_scan(path, shape, options, types, shape.skipped).select(wanted).sink_parquet(file)
+            csv_scan(path, shape, options, types).select(wanted).sink_parquet(file)
         except (pl.exceptions.PolarsError, OSError):
             pass  # a value deeper in the file is not of the type its column begins with
         else:
@@ -203,10 +252,9 @@ def _typed(path: Path, shape: CsvShape, options: ReadOptions, file: Path) -> dic
     texts = file.with_suffix(".texts.parquet")
     try:
         every = {name: pl.String() for name in shape.names}
-        scan = csv_scan(path, shape, options, every, shape.skipped).select(wanted)
-        scan.select(unpadded(sorted({"", *options.missing}))).sink_parquet(texts)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{path.name} cannot be read as a table: {kind_of_error(error, path, shape)}") from None
+        csv_scan(path, shape, options, every).select(unpadded(options, wanted)).sink_parquet(texts)
+    except (pl.exceptions.PolarsError, OSError):
+        return None
     chosen = _chosen_types(texts, shape, options, wanted)
     typed = pl.scan_parquet(texts, glob=False).select(chosen)
     schema = dict(typed.collect_schema())
@@ -218,34 +266,21 @@ def _typed(path: Path, shape: CsvShape, options: ReadOptions, file: Path) -> dic
 def _chosen_types(texts: Path, shape: CsvShape, options: ReadOptions, wanted: Sequence[str]) -> list[pl.Expr]:
     """For each column the values that all its texts are; else the texts."""
     tries = {}
-    kinds = dict(zip(shape.names, shape.types, strict=True))
+    kinds = {name: (kind, signs) for name, kind, signs in zip(shape.names, shape.types, shape.signs, strict=True)}
     for name in wanted:
-        kind = kinds[name]
-        if name not in options.texts and kind != "text":
-            tries[name] = value_tries(pl.col(name), kind, shape.decimal_comma)
+        if name not in options.texts and kinds[name][0] != "text":
+            tries[name] = value_tries(pl.col(name), *kinds[name])
+    rows = pl.scan_parquet(texts, glob=False)
     asked = [
         (attempt.is_null() & pl.col(name).is_not_null()).any().alias(f"{place}-{number}")
         for place, name in enumerate(wanted)
         for number, attempt in enumerate(tries.get(name, []))
     ]
-    failed = pl.scan_parquet(texts, glob=False).select(asked).collect().to_dicts()[0] if asked else {}
-    return [
-        next(
-            (attempt for number, attempt in enumerate(tries.get(name, [])) if not failed[f"{place}-{number}"]),
-            pl.col(name),
-        ).alias(name)
-        for place, name in enumerate(wanted)
-    ]
-
-
-def _is_even(path: Path, shape: CsvShape, file: Path) -> bool:
-    """Whether all lines have equally many fields. One that is empty or too short leaves its last field missing."""
-    if len(shape.names) < 2:
-        return True
-    rows = pl.scan_parquet(file, glob=False)
-    last = shape.names[-1]
-    if last in rows.collect_schema():
-        missing = rows.select(pl.col(last).null_count()).collect().item()
-        if not missing:
-            return True
-    return has_even_lines(path, shape, int(rows.select(pl.len()).collect().item()))
+    failed = rows.select(asked).collect().to_dicts()[0] if asked else {}
+    chosen = []
+    for place, name in enumerate(wanted):
+        fitting = [number for number in range(len(tries.get(name, []))) if not failed[f"{place}-{number}"]]
+        if fitting[:1] == [1] and kinds[name][0] == "whole":
+            refuse_two_readings(rows.select(name).collect().to_series())
+        chosen.append((tries[name][fitting[0]] if fitting else pl.col(name)).alias(name))
+    return chosen

@@ -30,8 +30,10 @@ from anonfit.tables.profile_roles import (
     could_be_entity,
     percent,
     propose_column,
+    with_doubts,
 )
 from anonfit.tables.profile_values import MISSING_TEXTS, ColumnProfile, profile_column, separation_of
+from anonfit.tables.suspicions import suspicions_of
 
 _WIDTH = 108
 _DIVERSITY = (3.0, 2.0, 1.5, 1.2, 1.1)
@@ -87,6 +89,7 @@ def _data(proposal: Proposal, source: str) -> Iterator[str]:
     yield "[data]"
     yield f"source = {_string(source)}"
     yield f"missing = [{', '.join(map(_string, texts))}]  # texts read as missing"
+    yield from (f"{name} = {_setting(value)}  # found; check it" for name, value in proposal.layout.items())
     yield 'missing_policy = "category"  # category | drop | error'
 
 
@@ -101,6 +104,8 @@ def _column(column: ColumnProposal, taxonomy: str | None) -> Iterator[str]:
     yield f"role = {_string(column.role)}"
     if column.role not in _UNTYPED:
         yield f"type = {_string(column.type)}"
+    if column.codes:
+        yield f"# missing = [{', '.join(map(_string, column.codes))}]  # if these values mean missing"
     if column.role not in _UNTYPED and column.date_format:
         yield f"date_format = {_string(column.date_format)}"
     if column.role == "quasi-identifier":
@@ -110,7 +115,10 @@ def _column(column: ColumnProposal, taxonomy: str | None) -> Iterator[str]:
 
 
 def _generalization(column: ColumnProposal, taxonomy: str | None) -> Iterator[str]:
-    if taxonomy is not None:
+    if column.hierarchy is not None:
+        typed = "" if column.type == "nominal" else ', and write type = "nominal"'
+        yield f"# taxonomy = {_string(column.hierarchy)}  # it lies beside the data and has all values: use it{typed}"
+    elif taxonomy is not None:
         yield f"# taxonomy = {_string(taxonomy)}"
         yield from _comment(
             "The taxonomy groups codes by their first signs. It is published with the release, and it lists the "
@@ -187,6 +195,10 @@ def _key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _string(name)
 
 
+def _setting(value: str | int) -> str:
+    return str(value) if isinstance(value, int) else _string(value)
+
+
 def _string(text: str) -> str:
     """A TOML basic string; everything that is not plainly printable is escaped."""
     return '"' + "".join(_escaped(sign) for sign in text) + '"'
@@ -234,6 +246,7 @@ def propose(frame: pl.DataFrame, *, k: int = 10) -> Proposal:
         size = f"{frame.height} rows and {frame.width} columns"
         raise DataError(f"The table has {size}, but roles are proposed from data: give a table with rows.")
     columns = _with_one_of_each(_with_entity(tuple(propose_column(column) for column in profile(frame))))
+    columns = tuple(_doubted(column, frame) for column in columns)
     links = [column for column in columns if column.role == "quasi-identifier"]
     hashes = [frame[column.name].hash(seed=number).to_numpy() for number, column in enumerate(links)]
     together = _combined(hashes, frame.height)
@@ -256,6 +269,12 @@ def propose(frame: pl.DataFrame, *, k: int = 10) -> Proposal:
     without = f"without it {left:,} rows ({percent(left / proposal.rows)}) would be unique"
     contribution = f"The column {proposal.strongest!r} contributes most: {without}."
     return replace(proposal, notes=(*_notes(proposal), contribution))
+
+
+def _doubted(column: ColumnProposal, frame: pl.DataFrame) -> ColumnProposal:
+    """The column with what is doubtful about its values."""
+    found = [doubt for doubt in suspicions_of(frame, [column.name]) if doubt.is_of_values]
+    return with_doubts(column, [doubt.text for doubt in found], tuple(code for doubt in found for code in doubt.codes))
 
 
 def _with_entity(columns: tuple[ColumnProposal, ...]) -> tuple[ColumnProposal, ...]:

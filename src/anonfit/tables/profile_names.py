@@ -293,3 +293,14 @@ def is_sample_weight(name: str) -> bool:
     """Whether the name is that of a survey weight; a plain 'weight' may be that of a body."""
     words = set(words_of(name))
     return bool(words & _SAMPLE_WEIGHT) or (bool(words & _WEIGHT) and bool(words & _SAMPLE))
+
+
+_MEASURED = _words(
+    "age alter years year jahre month day days hours stunden weeks score grade note level stufe stage size rooms cars "
+    "children kinder kids siblings persons visits times rank"
+)
+
+
+def measures_something(name: str) -> bool:
+    """Whether a name says that whole numbers count or measure something, few as they may be."""
+    return bool(_MEASURED & set(words_of(name)))

@@ -7,8 +7,9 @@ insensitive: only people who know the data can say so.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from anonfit.tables.profile_names import (
     NameMeaning,
@@ -18,6 +19,7 @@ from anonfit.tables.profile_names import (
     is_record_id,
     is_sample_weight,
     meaning_of,
+    measures_something,
 )
 from anonfit.tables.profile_values import ColumnProfile
 
@@ -26,6 +28,8 @@ _MANY_ROWS = 1000  # from here on, a text that nearly always differs is no diagn
 _NEARLY_ALL = 0.95
 RAW_LIMIT = 0.9  # a raw column with more distinct values needs `release = true`
 _FEW = 20
+_MOST_CODES = 9  # whole numbers that follow each other; more of them rather count
+_ROWS_PER_CODE = 20
 _MOST_ROWS_PER_PERSON = 100
 _OFTEN_NEW = 0.3
 _OF_PEOPLE = ("a family or household",)
@@ -36,9 +40,10 @@ _DIRECT_SHAPES = (
     "random identifiers",
     "bank accounts",
     "social security numbers",
+    "national identity numbers",
     "telephone numbers",
 )
-_PERSON_SHAPES = ("e-mail addresses", "random identifiers", "social security numbers")
+_PERSON_SHAPES = ("e-mail addresses", "random identifiers", "social security numbers", "national identity numbers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,10 @@ class ColumnProposal:
     reason: str
     decision: str | None
     profile: ColumnProfile
+    codes: tuple[str, ...] = ()
+    """Values that may mean missing."""
+    hierarchy: str | None = None
+    """A file beside the table that has groups of its values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,8 @@ class Proposal:
     separation: float  # share of pairs of rows that the combination tells apart
     strongest: str | None  # the quasi-identifier without which the fewest rows are unique
     notes: tuple[str, ...]
+    layout: Mapping[str, Any] = field(default_factory=dict)
+    """What was guessed of how the file lays its table out, to be written down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +110,14 @@ def propose_column(profile: ColumnProfile) -> ColumnProposal:
         decision=" ".join(decision for decision in decisions if decision) or None,
         profile=profile,
     )
+
+
+def with_doubts(column: ColumnProposal, doubts: Sequence[str], codes: tuple[str, ...]) -> ColumnProposal:
+    """The column with what is doubtful about its values left to decide, where it is released."""
+    if column.role in ("identifier", "entity") or not doubts:
+        return column
+    texts = [column.decision or "", *(doubt[:1].upper() + doubt[1:] for doubt in doubts)]
+    return replace(column, decision=" ".join(filter(None, texts)), codes=codes)
 
 
 def could_be_entity(column: ColumnProposal) -> bool:
@@ -380,7 +399,20 @@ def _type(profile: ColumnProfile, meaning: NameMeaning | None) -> str:
         return "nominal"
     if profile.type == "continuous" and meaning is not None and meaning.codes and not profile.dtype.startswith("Float"):
         return "nominal"
-    return profile.type
+    return "nominal" if _are_codes(profile) else profile.type
+
+
+def _are_codes(profile: ColumnProfile) -> bool:
+    """Whether a few whole numbers that follow each other are probably codes, and count or measure nothing."""
+    return (
+        profile.type == "continuous"
+        and "Int" in profile.dtype
+        and profile.shape == "consecutive numbers"
+        and 2 <= profile.distinct <= _MOST_CODES
+        and profile.rows >= _ROWS_PER_CODE * profile.distinct
+        and not counts_something(profile.name)
+        and not measures_something(profile.name)
+    )
 
 
 def _classes(profile: ColumnProfile, meaning: NameMeaning | None) -> bool:
@@ -406,6 +438,8 @@ def _type_decisions(profile: ColumnProfile, column_type: str) -> list[str]:
         open_questions.append(
             'Its values look like steps of a scale: write type = "ordinal" and their order to keep it.'
         )
+    if column_type == "nominal" and _are_codes(profile):
+        open_questions.append('Its few whole numbers may be codes: write type = "continuous" if they count or measure.')
     if column_type == "nominal" and "Int" in profile.dtype and profile.distinct > _FEW:
         open_questions.append("Its numbers are codes: check that no leading zeros were lost.")
     return open_questions

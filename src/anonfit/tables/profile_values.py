@@ -20,6 +20,12 @@ _FITS = 0.95  # of the sampled values must have a shape; a few typing errors do 
 
 _PHONE = r"^((\+|00)\d[\d \-/().]{6,18}|0\d{1,5}[ \-/]\d[\d \-/]{4,14}|\(?\d{3}\)?[ -]\d{3}-\d{4})$"
 _POSTAL = r"^(\d{5}(-\d{4})?|\d{4} ?[A-Z]{2}|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d)$"
+_IDENTITY = (
+    r"^(756\.\d{4}\.\d{4}\.\d{2}|[A-CEGHJ-PR-TW-Z]{2} ?\d{2} ?\d{2} ?\d{2} ?[A-D]"
+    r"|[A-Z]{6}\d{2}[A-Z]\d{2}[A-Z]\d{3}[A-Z]"
+    r"|\d{8}-?[A-HJ-NP-TV-Z]|[XYZ]\d{7}[A-Z]|\d{6}[-+A]\d{3}[\dA-Z]"
+    r"|\d{3}\.\d{3}\.\d{3}-\d{2}|\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2})$"
+)
 _TITLE = r"(Dr|Prof|Mr|Mrs|Ms|Herr|Frau|Mme|M|Sr|Sra)\.?"
 _CAPITAL, _PART = r"\p{Lu}[\p{L}'’-]*\p{Ll}[\p{L}'’-]*", r"(\p{Lu}\.|von|van|de|der|den|di|da|del|la|le|\p{Lu}\p{L}+)"
 _STREET = "street|st|road|rd|avenue|ave|lane|ln|drive|dr|way|court|ct|place|pl|boulevard|blvd|square|terrace|rue"
@@ -32,6 +38,7 @@ _SHAPES = {
     "random identifiers": r"^([0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|[0-9a-fA-F]{32,})$",
     "bank accounts": r"^[A-Z]{2}\d{2} ?([A-Z0-9]{4} ?){2,7}[A-Z0-9]{0,4}$",
     "social security numbers": r"^\d{3}-\d{2}-\d{4}$",
+    "national identity numbers": _IDENTITY,
     "telephone numbers": _PHONE,
     "postal codes": _POSTAL,
     "names of people": rf"^({_TITLE} )*{_CAPITAL}(, ?| )({_PART} )*{_CAPITAL}$",
@@ -43,7 +50,7 @@ _SHAPES = {
 _DAY, _MONTH, _YEAR, _SHORT = r"(0[1-9]|[12]\d|3[01])", r"(0[1-9]|1[0-2])", r"(1[89]|20|21)\d\d", r"\d\d"
 _CLOCK, _SECONDS = r"([01]\d|2[0-3]):[0-5]\d", r":[0-5]\d"
 # Day first stands before month first, the custom of more countries; the other is then the alternative.
-_DATES = {
+DATE_PATTERNS = {
     "%Y-%m-%d": rf"^{_YEAR}-{_MONTH}-{_DAY}$",
     "%d.%m.%Y": rf"^{_DAY}\.{_MONTH}\.{_YEAR}$",
     "%d/%m/%Y": rf"^{_DAY}/{_MONTH}/{_YEAR}$",
@@ -242,7 +249,7 @@ def _date_formats(values: pl.Series, sample: pl.Series) -> list[str]:
         return bool(texts.str.contains(pattern).all())
 
     formats = []
-    for date_format, pattern in _DATES.items():
+    for date_format, pattern in DATE_PATTERNS.items():
         if not sample.is_empty() and fits(sample, pattern) and fits(values, pattern):
             parsed = values.str.to_datetime(date_format, strict=False, time_unit="us")
             if parsed.null_count() == 0:

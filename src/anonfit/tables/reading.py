@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections import Counter
+import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,22 +15,26 @@ from typing import Any
 
 import polars as pl
 
-from anonfit.errors import DataError, listed, refuse_fork, refuse_patterns
+from anonfit.errors import DataError, refuse_fork, refuse_patterns
 from anonfit.runtime.strict_json import refuse_endless
 from anonfit.runtime.threads import available_memory
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.formats import format_of
 from anonfit.tables.frames import categorized, from_frame, is_spark, spark_names
-from anonfit.tables.sniffing import CsvShape, sniff, uneven_line, unpacked_size, without_empty_lines
+from anonfit.tables.layout import Layout
+from anonfit.tables.mending import has_stray_quotes, is_even, line_of, mended, plain
+from anonfit.tables.number_signs import Signs, may_be_grouped
+from anonfit.tables.packing import unpacked_size
+from anonfit.tables.sniffing import CsvShape, sniff
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """How to read: what counts as missing, what a text file looks like, which columns are wanted or are texts."""
+class ReadOptions(Layout):
+    """How to read: what counts as missing, what a file looks like, which columns are wanted or are texts."""
 
     missing: tuple[str, ...] = ("",)
-    delimiter: str | None = None
-    header: bool | None = None
+    missing_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Texts and numbers that mean missing in single columns, beside those that do in all."""
     columns: tuple[str, ...] | None = None
     texts: frozenset[str] = field(default_factory=frozenset)
     clean: frozenset[str] = field(default_factory=frozenset)
@@ -70,112 +74,187 @@ def _checked(path: Path) -> Path:
 def csv_types(shape: CsvShape, categories: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
     """The type each column is read as: what the samples show, or texts that are sorted out later."""
     types = {"whole": pl.Int64(), "number": pl.Float64(), "date": pl.Date(), "text": pl.String()}
-    return {
-        name: pl.String() if shape.padded else categories.get(name, types[kind])
-        for name, kind in zip(shape.names, shape.types, strict=True)
-    }
+    if shape.by_texts:
+        return {name: pl.String() for name in shape.names}
+    return {name: categories.get(name, types[kind]) for name, kind in zip(shape.names, shape.types, strict=True)}
 
 
 def csv_shape(path: Path, options: ReadOptions) -> CsvShape:
     """What a text file looks like."""
-    shape = sniff(path, delimiter=options.delimiter, has_header=options.header, missing=options.missing)
-    if len(set(shape.names)) < len(shape.names):
-        twice = sorted(name for name, times in Counter(shape.names).items() if times > 1)
-        raise DataError(f"{path.name}: column names stand twice: {listed(twice)}; rename them.")
+    known = {name: (*options.missing, *texts) for name, texts in options.missing_in.items()}
+    shape = sniff(path, options, missing={**known, "": options.missing})
     refuse_patterns(shape.names)
     return shape
 
 
 def csv_scan(
-    source: Path | bytes, shape: CsvShape, options: ReadOptions, schema: Mapping[str, pl.DataType], skipped: int
+    source: Path | bytes, shape: CsvShape, options: ReadOptions, schema: Mapping[str, pl.DataType]
 ) -> pl.LazyFrame:
-    """The rows of a text file, with columns of these types."""
+    """The rows of a plain text file, with columns of these types."""
     return pl.scan_csv(
         source,
         separator=shape.delimiter,
         has_header=False,
-        skip_lines=skipped,
+        skip_lines=shape.skipped,
         schema=dict(schema),
         null_values=sorted({"", *options.missing}),
         decimal_comma=shape.decimal_comma,
+        quote_char=shape.dialect.quote or None,
         glob=False,
     )
 
 
+def needs_mending(path: Path, shape: CsvShape) -> bool:
+    """Whether a plain reader would misread a text file."""
+    try:
+        return not shape.is_plain or has_stray_quotes(path, shape)
+    except (OSError, EOFError, zlib.error):
+        raise DataError(f"{path.name} cannot be read: it is cut short, or not what its ending says.") from None
+
+
 def _read_csv(path: Path, options: ReadOptions, categories: Mapping[str, pl.DataType]) -> pl.DataFrame:
     shape = csv_shape(path, options)
+    try:
+        if not needs_mending(path, shape):
+            try:
+                frame = _read_plain(path, shape, options, categories)
+            except (pl.exceptions.PolarsError, OSError):
+                frame = None  # who mends it tells what is wrong, and where
+            if frame is not None and looks_even(path, shape, frame.lazy()):
+                return frame
+        content = b"".join(mended(path, shape, options))
+        return _read_plain(content, plain(shape), options, categories)
+    except TwoReadings as error:
+        raise two_readings(path, shape, options, error) from None
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{path.name} cannot be read as a table: {type(error).__name__}.") from None
+
+
+def _read_plain(
+    source: Path | bytes, shape: CsvShape, options: ReadOptions, categories: Mapping[str, pl.DataType]
+) -> pl.DataFrame:
+    """The rows of a plain file."""
     wanted = options.wanted(shape.names)
-
-    def read(source: Path | bytes, schema: Mapping[str, pl.DataType], skipped: int) -> pl.DataFrame:
-        frame: pl.DataFrame = csv_scan(source, shape, options, schema, skipped).select(wanted).collect()
-        return frame
-
-    def read_typed(source: Path | bytes, skipped: int) -> pl.DataFrame:
+    if are_typed(shape, options):
         try:
-            frame = read(source, csv_types(shape, categories), skipped)
-            return _unpad(frame, shape, options) if shape.padded else frame
+            typed: pl.DataFrame = (
+                csv_scan(source, shape, options, csv_types(shape, categories)).select(wanted).collect()
+            )
         except (pl.exceptions.PolarsError, OSError):
-            pass
-        # A value deeper in the file was not of the type its column begins with: read texts, then see what each is.
-        try:
-            frame = read(source, {name: pl.String() for name in shape.names}, skipped)
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise DataError(f"{path.name} cannot be read as a table: {kind_of_error(error, path, shape)}") from None
-        return _unpad(frame, shape, options)
+            pass  # a value deeper in the file is not of the type its column begins with: see what each text is
+        else:
+            return typed
+    texts = {name: pl.String() for name in shape.names}
+    return typed_texts(csv_scan(source, shape, options, texts).select(wanted).collect(), shape, options)
 
-    frame = read_typed(path, shape.skipped)
-    # An empty line, or one that is too short, leaves its last field missing.
+
+def looks_even(path: Path, shape: CsvShape, rows: pl.LazyFrame) -> bool:
+    """Whether all lines have equally many fields, and none is the header again. A line that is empty or too short
+    leaves its last field missing.
+    """
     last = shape.names[-1]
-    may_be_uneven = len(frame) > 0 and (last not in frame.columns or frame[last].null_count() > 0)
-    if len(shape.names) > 1 and may_be_uneven:
-        content = without_empty_lines(path, shape, len(frame))
-        if content is not None:
-            frame = read_typed(content, 0)
-    return frame
+    if shape.header_line is not None and _repeats_names(rows):
+        return False
+    if len(shape.names) < 2:
+        return True
+    if last in rows.collect_schema() and not rows.select(pl.col(last).null_count()).collect().item():
+        return True
+    records = int(rows.select(pl.len()).collect().item())
+    return records == 0 or is_even(path, shape, records)
 
 
-def kind_of_error(error: Exception, path: Path, shape: CsvShape) -> str:
-    """The kind of a reader's error without the values it may quote."""
-    text = str(error).lower()
-    if isinstance(error, OSError):
-        return "it is cut short, or not what its ending says."
-    return "it is not UTF-8 text; convert it first." if "utf" in text else uneven_line(path, shape)
+def _repeats_names(rows: pl.LazyFrame) -> bool:
+    """Whether a row has in all columns of texts the names of these."""
+    texts = [name for name, dtype in rows.collect_schema().items() if isinstance(dtype, pl.String | pl.Categorical)]
+    for some in (texts[:1], texts) if texts else ():
+        same = pl.all_horizontal([pl.col(name).cast(pl.String) == name for name in some])
+        if not rows.select(same.any()).collect().item():
+            return False
+    return bool(texts)
 
 
-def unpadded(missing: Sequence[str]) -> pl.Expr:
-    """All texts without the blanks around them, and missing texts as missing."""
-    stripped = pl.all().str.strip_chars(" ")
-    return pl.when(stripped.is_in(missing)).then(None).otherwise(stripped).name.keep()
+def are_typed(shape: CsvShape, options: ReadOptions) -> bool:
+    """Whether values can be read as what they are, not as texts first."""
+    return not shape.by_texts and not _has_missing_texts(options)
 
 
-def _unpad(frame: pl.DataFrame, shape: CsvShape, options: ReadOptions) -> pl.DataFrame:
+def _has_missing_texts(options: ReadOptions) -> bool:
+    """Whether texts that are no numbers mean missing in single columns: these could be columns of numbers."""
+    return any(not _is_float(text) for texts in options.missing_in.values() for text in texts)
+
+
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def unpadded(options: ReadOptions, names: Iterable[str]) -> list[pl.Expr]:
+    """Texts without the blanks around them, and missing texts as missing."""
+    expressions = []
+    for name in names:
+        stripped = pl.col(name).str.strip_chars(" ")
+        missing = sorted({"", *options.missing, *options.missing_in.get(name, ())})
+        expressions.append(pl.when(~stripped.is_in(missing)).then(stripped).alias(name))
+    return expressions
+
+
+def typed_texts(frame: pl.DataFrame, shape: CsvShape, options: ReadOptions) -> pl.DataFrame:
     """Texts without the blanks around them, missing texts as missing, and numbers where every text is one."""
-    cleaned = frame.select(unpadded(sorted({"", *options.missing})))
-    kinds = dict(zip(shape.names, shape.types, strict=True))
+    cleaned = frame.select(unpadded(options, frame.columns))
+    kinds = {name: (kind, signs) for name, kind, signs in zip(shape.names, shape.types, shape.signs, strict=True)}
     return pl.DataFrame(
         [
             column
-            if column.name in options.texts or kinds[column.name] == "text"
-            else _as_values(column, kinds[column.name], shape.decimal_comma)
+            if column.name in options.texts or kinds[column.name][0] == "text"
+            else _as_values(column, *kinds[column.name])
             for column in cleaned
         ]
     )
 
 
-def _as_values(texts: pl.Series, kind: str, decimal_comma: bool) -> pl.Series:
+def _as_values(texts: pl.Series, kind: str, signs: Signs) -> pl.Series:
     """A column of texts as the numbers or dates that all of them are; else as it is."""
-    for attempt in value_tries(pl.lit(texts), kind, decimal_comma):
+    for number, attempt in enumerate(value_tries(pl.lit(texts), kind, signs)):
         typed = pl.select(attempt).to_series()
         if typed.null_count() == texts.null_count():
+            if number == 1 and kind == "whole":
+                refuse_two_readings(texts)
             return typed.alias(texts.name)
     return texts
 
 
-def value_tries(texts: pl.Expr, kind: str, decimal_comma: bool) -> list[pl.Expr]:
+class TwoReadings(Exception):
+    """Numbers of a column that began as whole ones go on with decimals or with parted thousands: nobody can tell."""
+
+    def __init__(self, column: str, record: int) -> None:
+        super().__init__()
+        self.column = column
+        self.record = record
+
+
+def two_readings(path: Path, shape: CsvShape, options: ReadOptions, error: TwoReadings) -> DataError:
+    """The error for whoever reads the file."""
+    line = line_of(path, shape, options, error.record)
+    return DataError(
+        f"{path.name}: column '{error.column}': its numbers may have decimals or parted thousands (as in line {line}); "
+        'write decimal = "." or decimal = "," in [data].'
+    )
+
+
+def refuse_two_readings(texts: pl.Series) -> None:
+    """Refuse texts that began as whole numbers and may go on with decimals or with parted thousands."""
+    if may_be_grouped(texts):
+        raise TwoReadings(texts.name, int(texts.str.contains(r"[.,]").fill_null(value=False).arg_max() or 0))
+
+
+def value_tries(texts: pl.Expr, kind: str, signs: Signs) -> list[pl.Expr]:
     """What texts of a kind may be, the narrowest type first; missing where they are not."""
     if kind == "date":
         return [texts.str.to_date("%Y-%m-%d", strict=False)]
-    numbers = texts.str.replace(",", ".", literal=True) if decimal_comma else texts
+    numbers = signs.expression(texts)
     return [numbers.cast(pl.Int64, strict=False), numbers.cast(pl.Float64, strict=False)]
 
 
@@ -195,20 +274,40 @@ def _read_file(path: Path, options: ReadOptions, categories: Mapping[str, pl.Dat
     if kind.is_text:
         return _read_csv(path, options, categories)
     try:
-        scan = scan_of_types(path)
+        scan = scan_of_types(path, options)
         frame: pl.DataFrame = scan.select(options.wanted(scan.collect_schema().names())).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{path.name} cannot be read as {kind.name}: {type(error).__name__}.") from None
     return frame
 
 
-def scan_of_types(path: Path) -> pl.LazyFrame:
+def scan_of_types(path: Path, options: ReadOptions) -> pl.LazyFrame:
     """The rows of a file that has types."""
     scan = format_of(path).scan
     assert scan is not None
-    rows = scan(path)
+    rows = scan(path, options)
     refuse_patterns(rows.collect_schema())
     return rows
+
+
+def notices_of(source: Any, options: ReadOptions) -> list[str]:
+    """What was guessed or left out when text files were read, in a sentence each."""
+    if not isinstance(source, str | Path):
+        return []
+    texts = [path for path in files_of(source) if format_of(path).is_text]
+    return [f"{path.name}: {notice}" for path in texts for notice in csv_shape(path, options).notices]
+
+
+def found_layout(source: Any, options: ReadOptions) -> dict[str, Any]:
+    """What was guessed of a text file and should be written down: another encoding, and names below other lines."""
+    if not isinstance(source, str | Path) or not format_of(path := files_of(source)[0]).is_text:
+        return {}
+    shape = csv_shape(path, options)
+    if not shape.notices:
+        return {}
+    line = shape.header_line or 1
+    above = {"header_row": line} if any(f"line {line}" in notice for notice in shape.notices) and line > 1 else {}
+    return {**({"encoding": shape.encoding} if shape.encoding != "utf-8" else {}), **above}
 
 
 def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
@@ -224,9 +323,26 @@ def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
     if kind.is_text:
         return csv_shape(path, options).names
     try:
-        return tuple(scan_of_types(path).collect_schema().names())
+        return tuple(scan_of_types(path, options).collect_schema().names())
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{path.name} cannot be read as {kind.name}: {type(error).__name__}.") from None
+
+
+def without_codes(options: ReadOptions, schema: Mapping[str, pl.DataType]) -> list[pl.Expr]:
+    """Columns of which single values mean missing, with these as missing; numbers are compared as such."""
+    expressions = []
+    for name, texts in options.missing_in.items():
+        if (dtype := schema.get(name)) is None:
+            continue
+        if dtype.is_numeric():
+            codes = [float(text) for text in texts if _is_float(text)]
+            is_code = pl.col(name).cast(pl.Float64).is_in(codes)
+        elif isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
+            is_code = pl.col(name).cast(pl.String).is_in(list(texts))
+        else:
+            is_code = pl.col(name).cast(pl.String).is_in(list(texts))
+        expressions.append(pl.when(~is_code).then(pl.col(name)).alias(name))
+    return expressions
 
 
 def _missing_texts(frame: pl.DataFrame, missing: Collection[str], names: Collection[str]) -> pl.DataFrame:
@@ -259,14 +375,15 @@ def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
         frames = [_read_file(path, options, categories) for path in paths]
         frame = frames[0] if len(frames) == 1 else _stack(frames, paths)
         if format_of(paths[0]).is_text:
-            return frame
+            return frame.with_columns(without_codes(options, frame.schema))
     elif isinstance(source, DatabaseSource):
         frame = pl.concat(source.frames(options.columns))
     else:
         frame = from_frame(source)
         if options.columns is not None:
             frame = frame.select(options.wanted(frame.columns))
-    return _missing_texts(frame, options.missing, [name for name in frame.columns if name in options.clean])
+    frame = _missing_texts(frame, options.missing, [name for name in frame.columns if name in options.clean])
+    return frame.with_columns(without_codes(options, frame.schema))
 
 
 def _stack(frames: Sequence[pl.DataFrame], files: Sequence[Path]) -> pl.DataFrame:

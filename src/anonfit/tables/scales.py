@@ -35,8 +35,14 @@ class Scale(StrEnum):
     """What the values of an ordered column are."""
 
     NUMBER = "number"
+    WHOLE = "whole"
     DATE = "date"
     TIME = "time"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether values are numbers, not moments."""
+        return self in (Scale.NUMBER, Scale.WHOLE)
 
 
 def scale_of(dtype: pl.DataType) -> Scale | None:
@@ -122,7 +128,7 @@ def cut_text(cut: Cut) -> str:
 
 def parse_cut(value: object, scale: Scale) -> Cut:
     """A declared or stored value as a cut: checks that it is of the scale."""
-    if scale == Scale.NUMBER:
+    if scale.is_number:
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
             raise ValueError(f"{value!r} is not a number")
         return value

@@ -1,342 +1,341 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a text file of a table looks like: delimiter, header, decimal comma, and the type of each column, from samples
-of it.
+"""What a text file of a table looks like, from samples of it: encoding, header, what stands above and below the table,
+decimal signs, and the type of each column. What cannot be told is refused, with the line and the key.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
-import gzip
-import io
 import re
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from decimal import Decimal
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import IO
 
-import polars as pl
+from anonfit.errors import DataError, listed
+from anonfit.tables.dialects import Dialect, Records, found_dialect, records_of, usual_width
+from anonfit.tables.encodings import found_encoding, line_of_fault, refuse_encoding
+from anonfit.tables.headers import has_header, is_value, refuse_second_header, refuse_total, uneven, without_titles
+from anonfit.tables.layout import Layout
+from anonfit.tables.number_signs import NUMBER, Signs, type_of, types_of
+from anonfit.tables.packing import samples_of
 
-from anonfit.errors import DataError
-
-DELIMITERS = ",;\t|"
-PIECE = 1 << 24
-"""Bytes of a file that are looked at in one go."""
-SAMPLE = 1 << 16
-SAMPLE_LINES = 20
-LONGEST_HEAD = 1 << 25
-"""Bytes that are read to see whole lines, however long they are."""
-EXCEL_MARK = re.compile(r"sep=.?", re.IGNORECASE)
-UNPACKED = {".gz": 1032, ".zst": 1 << 15}
-"""Bytes that a packed byte can become at most."""
-# Only texts that are written back as they were read may become numbers: 007 stays a text.
-WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
-NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
-LEADING_ZERO = re.compile(r"-?0\d")
-COMMA_NUMBER = re.compile(r"-?\d+,\d+")
-DAY = re.compile(r"\d{4}-\d\d-\d\d")
-EMPTY_LINES = re.compile(rb"(\r?\n)(?:[ \t]*\r?\n)+")
+EXCEL_MARK = re.compile(r"sep=(.)\s*", re.IGNORECASE)
+SOME_COLUMNS = 1000
+"""Columns by which a header is known; there may be very many."""
+FORMULA = re.compile(r'="[^"]*"')
 
 
 @dataclass(frozen=True, slots=True)
 class CsvShape:
-    """How to read a text table. `types` has 'whole', 'number', 'date' or 'text' for each name; `skipped` lines come
-    before its first record.
+    """How to read a text table. `types` has 'whole', 'number', 'date' or 'text' for each name, `signs` those of its
+    numbers; `skipped` lines come before its first record. A file that `is_plain` needs no mending.
     """
 
-    delimiter: str
+    dialect: Dialect
     skipped: int
     padded: bool
-    decimal_comma: bool
     names: tuple[str, ...]
     types: tuple[str, ...]
+    signs: tuple[Signs, ...]
+    encoding: str
+    comment: str
+    trailing: bool
+    has_formulas: bool
+    is_plain: bool
+    header_line: int | None
+    notices: tuple[str, ...]
 
+    @property
+    def delimiter(self) -> str:
+        """The sign between fields."""
+        return self.dialect.delimiter
 
-def _samples(path: Path) -> tuple[bytes, bool, list[bytes]]:
-    """The beginning of the file and whether that is all of it, and stretches of whole lines from its middle and end
-    where they can be reached.
-    """
-    try:
-        if path.suffix == ".zst":
-            head = _zstd_head(path)
-            return head, len(head) < SAMPLE, []
-        with _unpacked(path) as file:
-            head, is_whole = _head(file)
-            more = []
-            size = path.stat().st_size
-            if path.suffix != ".gz" and size > 4 * SAMPLE:
-                for place in (size // 2, size - SAMPLE):
-                    file.seek(place)
-                    lines = file.read(SAMPLE).split(b"\n")
-                    more.append(b"\n".join(lines[1:-1]))
-        return head, is_whole, more
-    except (OSError, EOFError, zlib.error):
-        raise DataError(f"{path.name} cannot be unpacked: it is cut short, or not what its ending says.") from None
-
-
-def _head(file: IO[bytes]) -> tuple[bytes, bool]:
-    """The beginning of a file, as much of it as some lines need, and whether that is all of it."""
-    head = file.read(SAMPLE)
-    while head.count(b"\n") < SAMPLE_LINES and len(head) < LONGEST_HEAD:
-        more = file.read(len(head))
-        if not more:
-            return head, True
-        head += more
-    return head, False
-
-
-def _zstd_head(path: Path) -> bytes:
-    """The beginning of a zstd file, through polars, which brings its own decompressor."""
-    try:
-        lines = pl.read_csv(
-            path,
-            has_header=False,
-            separator="\x01",
-            quote_char=None,
-            n_rows=500,
-            new_columns=["line"],
-            infer_schema=False,
+    @property
+    def decimal_comma(self) -> bool:
+        """Whether numbers have a comma before their decimals."""
+        return any(
+            kind == "number" and signs.decimal == "," for kind, signs in zip(self.types, self.signs, strict=True)
         )
-    except pl.exceptions.NoDataError:
-        return b""
-    except pl.exceptions.PolarsError:
-        raise DataError(f"{path.name} cannot be unpacked, or is not UTF-8 text.") from None
-    return "\n".join(line or "" for line in lines["line"]).encode()
+
+    @property
+    def by_texts(self) -> bool:
+        """Whether values are texts first, because a reader of numbers does not know how they are written."""
+        numbers = [signs for kind, signs in zip(self.types, self.signs, strict=True) if kind == "number"]
+        return self.padded or len(set(numbers)) > 1 or any(signs.thousands for signs in self.signs)
 
 
-def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Records that are no empty lines, each with the number of lines up to its end."""
-    reader = csv.reader(io.StringIO(text), delimiter=delimiter)
-    while True:
-        try:
-            row = next(reader)
-        except (StopIteration, csv.Error):
-            return
-        if row:
-            yield reader.line_num, row
+# --- the shape of a file ------------------------------------------------------------------------------------------
 
 
-def _delimiter(text: str) -> str:
-    """The delimiter that divides the first lines into the most, and equally many, fields."""
-    best, best_score = ",", (0.0, 0)
-    for candidate in DELIMITERS:
-        widths = [len(row) for _, (_, row) in zip(range(50), _rows(text, candidate), strict=False)]
-        if not widths or widths[0] < 2:
-            continue
-        same = sum(width == widths[0] for width in widths) / len(widths)
-        if (same, widths[0]) > best_score:
-            best, best_score = candidate, (same, widths[0])
-    return best
-
-
-def _is_number(text: str) -> bool:
-    """Whether a float can hold the number as it is written; longer ones stay texts, so that no digit is lost."""
-    if not NUMBER.fullmatch(text):
-        return False
-    return len(text) <= 15 or Decimal(text) == Decimal(repr(float(text)))
-
-
-def _type(texts: Sequence[str], missing: frozenset[str], comma: bool) -> str:
-    stripped = [text.strip() for text in texts]
-    stripped = [text for text in stripped if text and text not in missing]
-    if not stripped:
-        return "text"
-    if all(WHOLE.fullmatch(text) for text in stripped):
-        return "whole"
-    numbers = [text.replace(",", ".") for text in stripped] if comma else stripped
-    if all(_is_number(text) for text in numbers) and not any(LEADING_ZERO.match(text) for text in stripped):
-        return "number"
-    if all(DAY.fullmatch(text) for text in stripped):
-        return "date"
-    return "text"
-
-
-def _looks_like_header(first: Sequence[str], types: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """A header is a line of different names, not numbers, above values of which some column's are otherwise."""
-    names = [name.strip() for name in first]
-    if any(NUMBER.fullmatch(name) for name in names):
-        return False
-    if not below or any(kind != "text" for kind in types):
-        return True
-    if len(set(names)) < len(names):
-        return False
-    # All text: a first line that stands in the data again is no header.
-    return not any(
-        name and name in {row[index].strip() for row in below if index < len(row)} for index, name in enumerate(names)
-    )
-
-
-def _faults_of_first_lines(
-    text: str, records: Sequence[tuple[int, list[str]]], is_whole: bool, delimiter: str | None
-) -> str | None:
-    """What of the first lines would make the rest be misread, with the number of the line; None if nothing does.
-    `delimiter` is the one that was given.
+def sniff(path: Path, layout: Layout, *, missing: Mapping[str, Sequence[str]]) -> CsvShape:
+    """Find the shape of a text file; what is given is not searched for. `missing` are the texts that mean missing,
+    under the empty name in all columns and under others in theirs.
     """
-    if "\0" in text.partition("\n")[0]:
-        return "line 1 holds NUL bytes: it is no text, or UTF-16; convert it to UTF-8."
-    if not records or (len(records) == 1 and text.count('"') % 2):
-        return "line 1 cannot be read: a quote in it is not closed, or a field is too long; mend it."
-    number, first = records[0]
-    if EXCEL_MARK.fullmatch(text.lstrip().splitlines()[0]):
-        return f"line {number} is a note for Excel, not a header; remove it."
-    width = len(first)
-    if width > 1:
-        whole = records if is_whole else records[:-1]
-        uneven = next(((line, len(row)) for line, row in whole if len(row) != width), None)
-        return uneven and _uneven(uneven[0], uneven[1], width)
-    for candidate in DELIMITERS if delimiter is None else ():
-        widths = [len(row) for _, row in _rows(text, candidate)][1 : None if is_whole else -1]
-        if len(widths) > 1 and widths[0] > 1 and len(set(widths)) == 1:
-            return (
-                f"line {number} is one field, and those below it have {widths[0]} ({candidate!r} between them): remove "
-                "it if it is a title, or declare data.delimiter."
-            )
-    return None
-
-
-def _uneven(line: int, fields: int, expected: int) -> str:
-    uneven = f"up to line {line} there are {fields}, in the first line {expected}"
-    return f"its lines do not have equally many fields: {uneven}."
-
-
-def sniff(path: Path, *, delimiter: str | None, has_header: bool | None, missing: Sequence[str]) -> CsvShape:
-    """Find the shape of a text file; what is given is not searched for."""
     status = path.stat()
-    return _sniff(path, delimiter, has_header, tuple(missing), (status.st_size, status.st_mtime_ns))
+    given = Layout(**{field.name: getattr(layout, field.name) for field in fields(Layout)})
+    known = tuple((name, tuple(texts)) for name, texts in missing.items())
+    try:
+        return _sniff(path, given, known, (status.st_size, status.st_mtime_ns))
+    except DataError as error:
+        raise DataError(f"{path.name}: {str(error).removeprefix(f'{path.name}: ')}") from None
 
 
 @lru_cache(maxsize=8)
 def _sniff(
-    path: Path,
-    delimiter: str | None,
-    has_header: bool | None,
-    missing: tuple[str, ...],
-    _state: tuple[int, int],
+    path: Path, layout: Layout, missing: tuple[tuple[str, tuple[str, ...]], ...], _state: tuple[int, int]
 ) -> CsvShape:
     """The shape of a file in a given state: names are asked for before rows, and need not be searched twice."""
-    head, is_whole, more = _samples(path)
+    head, is_whole, more = samples_of(path)
     if not head.strip():
-        raise DataError(f"{path.name} is empty; a table needs at least one row.")
-    if b"\n" not in head and (b"\r" in head or not is_whole):
-        raise DataError(
-            f"{path.name}: line 1 does not end: lines end in carriage returns, or are too long; save it with line "
-            "feeds."
-        )
+        raise DataError("it is empty; a table needs at least one row.")
+    encoding, notice = _encoding(path, head, more, layout)
+    text = _decoded(head, encoding, is_whole=is_whole)
+    notices = [notice] if notice else []
+    if marked := EXCEL_MARK.match(text):
+        layout = _after_mark(layout, marked[1])
+    comment = _comment(text, layout)
+    dialect, records = found_dialect(text, layout, comment, is_whole=is_whole)
+    if not records:
+        raise DataError("line 1 cannot be read: a quote in it is not closed, or a field is too long; mend it.")
+    stretches = [] if encoding.startswith("utf-16") else [part.decode(encoding, "replace") for part in more]
+    return _Sniffing(layout, dialect, records, comment, text, stretches, is_whole, dict(missing)).shape(
+        encoding, notices
+    )
+
+
+def _encoding(path: Path, head: bytes, more: Sequence[bytes], layout: Layout) -> tuple[str, str | None]:
+    """The encoding, given or found, and a notice where it is a guess."""
+    if layout.encoding is not None:
+        return codecs.lookup(layout.encoding).name.replace("utf-8-sig", "utf-8"), None
+    encoding, notice = found_encoding(head)
+    for part in more if encoding == "utf-8" else ():
+        if line_of_fault(part, "utf-8"):
+            encoding, notice = found_encoding(part)
+            if not head.isascii():
+                encoding, notice = None, "utf-8 with lines of another encoding"
+            head = part if encoding is None else head
+    if encoding is None:
+        raise refuse_encoding(path.name, head, notice)
+    return encoding, notice
+
+
+def _decoded(head: bytes, encoding: str, *, is_whole: bool) -> str:
+    """The sample as text, without a byte order mark and without what follows its last whole line."""
     try:
-        # A sample may end within a sign: what follows its last line is not needed.
-        text = (head if is_whole else head.rpartition(b"\n")[0] + b"\n").decode("utf-8-sig")
-        rest = [part.decode("utf-8") for part in more]
-    except UnicodeDecodeError:
-        raise DataError(f"{path.name} is not UTF-8 text; convert it first, for example with iconv -t UTF-8.") from None
-    given, delimiter = delimiter, delimiter or _delimiter(text)
-    records = list(_rows(text, delimiter))
-    if fault := _faults_of_first_lines(text, records, is_whole, given):
-        raise DataError(f"{path.name}: {fault}")
-    lines, first = records[0]
-    rows = [row for _, row in records]
-    below = rows[1:]
-    for part in rest:
-        below.extend(row for _, row in _rows(part, delimiter) if len(row) == len(first))
-    comma = delimiter != "," and any(COMMA_NUMBER.fullmatch(field.strip()) for row in below[:200] for field in row)
-    known = frozenset(missing)
-    columns = [[row[index] for row in below if index < len(row)] for index in range(len(first))]
-    types = [_type(column, known, comma) for column in columns]
-    header = has_header if has_header is not None else _looks_like_header(first, types, below)
-    # The first name may be empty: so pandas writes its index.
-    if header and has_header is None and not all(name.strip() for name in first[1:]):
+        text = codecs.getincrementaldecoder(encoding)().decode(head, final=is_whole)
+    except UnicodeError:
+        line = line_of_fault(head, encoding) if not encoding.startswith("utf-16") else 1
         raise DataError(
-            f"{path.name}: line {lines} looks like a header, and a name in it is empty; mend it (does it end in a "
-            "delimiter?), or say data.header = true or false."
+            f'line {line or 1} is not {encoding.upper()} text; write data.encoding, such as encoding = "cp1252".'
+        ) from None
+    text = text.removeprefix("\ufeff")
+    if "\0" in text.partition("\n")[0]:
+        raise DataError("line 1 holds NUL bytes: it is no text; save it anew, or write data.encoding.")
+    if "\n" not in text and not is_whole and "\r" not in text:
+        raise DataError("line 1 does not end, or is too long; save it with line feeds.")
+    return text if is_whole else text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
+
+
+def _after_mark(layout: Layout, delimiter: str) -> Layout:
+    """What is given, and Excel's own note of the delimiter, which is a line of its own."""
+    settings = {field.name: getattr(layout, field.name) for field in fields(Layout)}
+    settings["delimiter"] = layout.delimiter or delimiter
+    if layout.skip_rows is None or layout.skip_rows == 0:
+        settings["skip_rows"] = (1,)
+    return Layout(**settings)
+
+
+def _comment(text: str, layout: Layout) -> str:
+    """What lines begin with that are no records: a sign that the first line has, too."""
+    if layout.comment is not None:
+        return layout.comment
+    first = text.lstrip("\r\n").splitlines()[0] if text.strip() else ""
+    inside = sum(line.startswith("#") for line in text.splitlines())
+    return "#" if first.startswith("#") and inside > 1 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sniffing:
+    """All that was found of a file before its columns are looked at."""
+
+    layout: Layout
+    dialect: Dialect
+    records: Records
+    comment: str
+    text: str
+    stretches: Sequence[str]
+    is_whole: bool
+    missing: Mapping[str, tuple[str, ...]]
+
+    def shape(self, encoding: str, notices: list[str]) -> CsvShape:
+        """The shape of the file."""
+        width = usual_width(self.records)
+        records = without_titles(self.records, width, self.layout)
+        first_line, first = records[0]
+        below = records[1:]
+        if self._has_row_names(first, below, width):
+            first = ["", *first]
+            records[0] = first_line, first
+        trailing = self._trailing(first, below, width)
+        if trailing and not first[-1].strip() and len(first) == width:
+            first = first[:-1]
+        expected = width - trailing if below else len(first)
+        again = [line for line, row in below if row == records[0][1]] if self._may_repeat(first) else []
+        if again:
+            notices.append(f"line {again[0]} is the header again, and left out.")
+            below = [(line, row) for line, row in below if line not in again]
+        _check_widths(records, expected, trailing=trailing)
+        if expected == 1 and self.layout.delimiter is None:
+            _refuse_blanks(records)
+        rows = [row[:expected] for _, row in below]
+        rows += self._from_stretches(expected)
+        header, names = self._names(first, first_line, rows, expected)
+        if not header:
+            rows = [list(first[:expected]), *rows]
+            below = records
+        if len(records) > 1 and self.is_whole:
+            refuse_total(records, [row for _, row in records[1:-1]], self.layout)
+        known = {name: frozenset(texts) for name, texts in self.missing.items()}
+        types, signs = types_of(rows, names, known, self.layout, (below or records)[0][0])
+        if header and self.layout.header is None and self.layout.header_row is None:
+            refuse_second_header(below, types, known[""])
+        start = below[0][0] if below else first_line + 1
+        if (
+            first_line > 1
+            and self.layout.header_row is None
+            and header
+            and _has_words_above(self.text, first_line, self.comment)
+        ):
+            notices.append(f"the names of its columns are taken from line {first_line}; what stands above is left out.")
+        sample = [row for _, row in records[:50]]
+        formulas = any(FORMULA.fullmatch(field) for row in sample for field in row)
+        return CsvShape(
+            dialect=self.dialect,
+            skipped=start - 1,
+            padded=self.dialect.padded or any(field != field.strip(" ") for row in sample for field in row),
+            names=names,
+            types=types,
+            signs=signs,
+            encoding=encoding,
+            comment=self.comment,
+            trailing=trailing,
+            has_formulas=formulas,
+            is_plain=self._is_plain(encoding, start, records, trailing=trailing) and not (formulas or again),
+            header_line=first_line if header else None,
+            notices=tuple(notices),
         )
-    if not header:
-        types = [_type([first[index], *column], known, comma) for index, column in enumerate(columns)]
-    padded = any(field != field.strip(" ") for row in rows[:50] for field in row)
-    names = tuple(name.strip() if header else f"column_{index}" for index, name in enumerate(first, start=1))
-    # Lines before the first record of values: the header, and empty ones.
-    start, values = records[1] if header and below else records[0]
-    skipped = lines if header and len(records) == 1 else start - 1 - sum(field.count("\n") for field in values)
-    return CsvShape(delimiter, skipped, padded, comma, names, tuple(types))
+
+    def _has_row_names(self, first: Sequence[str], below: Records, width: int) -> bool:
+        """Whether the header lacks a name for the first column, as R writes row names: all of them different."""
+        rows = [row for _, row in below if len(row) == width]
+        ids = [row[0].strip() for row in rows]
+        is_short = len(first) == width - 1 and self.layout.header is not False and all(name.strip() for name in first)
+        return is_short and len(rows) > 1 and len(set(ids)) == len(ids) and any(row[-1].strip() for row in rows)
+
+    def _may_repeat(self, first: Sequence[str]) -> bool:
+        """Whether a record that is like the first one is a header again; rows of values may be alike."""
+        return (
+            self.layout.header is not False
+            and len(first) > 1
+            and not any(is_value(name.strip()) for name in first[:SOME_COLUMNS])
+        )
+
+    def _trailing(self, first: Sequence[str], below: Records, width: int) -> bool:
+        """Whether every line ends in a delimiter: a field after the last one that is always empty."""
+        if width < 2 or not below or (len(first) == width and first[-1].strip()):
+            return False
+        is_shorter = len(first) == width - 1
+        if is_shorter and not all(name.strip() for name in first):
+            return False
+        return len(first) in (width, width - 1) and not any(row[-1].strip() for _, row in below if len(row) == width)
+
+    def _from_stretches(self, expected: int) -> list[list[str]]:
+        """Records from the middle and the end of a long file."""
+        found = []
+        for part in self.stretches:
+            try:
+                rows = list(records_of(part, self.dialect))
+            except csv.Error:
+                continue
+            found += [row[:expected] for _, row in rows if len(row) >= expected]
+        return found
+
+    def _names(
+        self, first: Sequence[str], line: int, rows: Sequence[Sequence[str]], expected: int
+    ) -> tuple[bool, tuple[str, ...]]:
+        """Whether the first record has the names of the columns, and these."""
+        plain = frozenset(self.missing[""])
+        types = [
+            type_of([row[index] for row in rows if index < len(row)], plain, self.layout)[0]
+            for index in range(min(expected, SOME_COLUMNS))
+        ]
+        header = self.layout.header
+        if self.layout.header_row is not None:
+            header = True
+        if header is None:
+            header = has_header(first, rows, types, line)
+            # The first name may be empty: so pandas writes its index.
+            if header and not all(name.strip() for name in first[1:]):
+                raise DataError(
+                    f"line {line} looks like a header, and a name in it is empty; mend it, or say where the names "
+                    "stand: header_row = N, or header = false, in [data]."
+                )
+        if not header:
+            return False, tuple(f"column_{index}" for index in range(1, expected + 1))
+        names = [name.strip() for name in first]
+        names[0] = names[0].lstrip("#").strip() if names[0].startswith("#") and len(names) > 1 else names[0]
+        if len(set(names)) < len(names):
+            twice = sorted(name for name, times in Counter(names).items() if times > 1)
+            raise DataError(
+                f"in line {line}, column names stand twice: {listed(twice)}; rename them, or write header = false and "
+                f"skip_rows = {line} in [data]."
+            )
+        return True, tuple(names)
+
+    def _is_plain(self, encoding: str, start: int, records: Records, *, trailing: bool) -> bool:
+        """Whether a plain reader reads the file rightly."""
+        text = self.text
+        dialect, layout = self.dialect, self.layout
+        later = not isinstance(layout.skip_rows, tuple) or all(line < start for line in layout.skip_rows)
+        ends_empty = not any(field.strip() for field in records[-1][1]) or any(
+            _ends_empty(part, dialect) for part in self.stretches[-1:]
+        )
+        return (
+            encoding == "utf-8"
+            and not (dialect.escape or dialect.padded or trailing or self.comment or ends_empty)
+            and (dialect.quote == '"' or (not dialect.quote and '"' not in text))
+            and ("\n" in text or "\r" not in text)
+            and later
+        )
 
 
-def without_empty_lines(path: Path, shape: CsvShape, records: int) -> bytes | None:
-    """The file's records without empty lines, if it has any; refuses a file with lines of too few fields. `records` is
-    how many it was read as, empty lines included.
-    """
-    with _unpacked(path) as file:
-        for _ in range(shape.skipped):
-            file.readline()
-        content = file.read()
-    outside = content.split(b'"')[::2]  # what is not between quotes
-    delimiters = sum(part.count(shape.delimiter.encode()) for part in outside)
-    if delimiters == records * (len(shape.names) - 1):
-        return None
-    kept = [EMPTY_LINES.sub(b"\n", part) for part in outside]
-    parts = content.split(b'"')
-    parts[::2] = kept
-    cleaned = b'"'.join(parts).lstrip(b"\r\n")
-    ends = sum(part.count(b"\n") for part in kept) - (cleaned != b'"'.join(parts))
-    lines = ends + (not cleaned.endswith(b"\n"))
-    if delimiters != lines * (len(shape.names) - 1):
-        raise DataError(f"{path.name}: {uneven_line(path, shape)}")
-    return cleaned
+def _ends_empty(part: str, dialect: Dialect) -> bool:
+    """Whether a stretch of lines ends in a record of nothing."""
+    lines = part.rstrip("\r\n").rsplit("\n", 1)
+    return not lines[-1].strip("\r " + dialect.delimiter) and bool(lines[-1].strip())
 
 
-def uneven_line(path: Path, shape: CsvShape) -> str:
-    """The fault of the first line that has not as many fields as it must."""
-    expected = len(shape.names)
-    if path.suffix != ".zst":
-        with _unpacked(path) as file, io.TextIOWrapper(file, "utf-8", errors="replace", newline="") as lines:
-            reader = csv.reader(lines, delimiter=shape.delimiter)
-            with suppress(csv.Error):
-                for row in reader:
-                    if row and len(row) != expected:
-                        return _uneven(reader.line_num, len(row), expected)
-    return "its lines do not have equally many fields, or a carriage return or quote stands within a field."
+def _check_widths(records: Records, expected: int, *, trailing: bool) -> None:
+    for line, row in records:
+        if len(row) != expected and not (trailing and len(row) == expected + 1 and not row[-1].strip()):
+            raise uneven(line, len(row), expected)
 
 
-def has_even_lines(path: Path, shape: CsvShape, records: int) -> bool:
-    """Whether a file that was read as so many records has as many delimiters as these need, read piece by piece."""
-    if path.suffix == ".zst":
-        return True
-    delimiters, is_quoted = 0, False
-    with _unpacked(path) as file:
-        for _ in range(shape.skipped):
-            file.readline()
-        while piece := file.read(PIECE):
-            parts = piece.split(b'"')
-            delimiters += sum(part.count(shape.delimiter.encode()) for part in parts[int(is_quoted) :: 2])
-            is_quoted ^= len(parts) % 2 == 0
-    return delimiters == records * (len(shape.names) - 1)
+def _refuse_blanks(records: Records) -> None:
+    """Refuse lines of one field that blanks divide into columns with numbers."""
+    parts = [row[0].split() for _, row in records if row]
+    if len(parts) < 3 or len(parts[0]) < 2 or len({len(part) for part in parts}) > 1:
+        return
+    if any(all(NUMBER.fullmatch(part[index]) for part in parts[1:]) for index in range(len(parts[0]))):
+        raise DataError(
+            f'line {records[0][0]} seems to be divided by blanks; write delimiter = " " in [data] if one blank divides '
+            "fields, or save the file with commas."
+        )
 
 
-def unpacked_size(path: Path, most: int) -> int:
-    """Bytes of a file when it is unpacked, counted until they are more than `most`: a few may become very many."""
-    size = path.stat().st_size
-    if size * UNPACKED.get(path.suffix, 1) <= most or path.suffix not in UNPACKED:
-        return size
-    if path.suffix == ".zst":
-        try:
-            from pyarrow import CompressedInputStream, OSFile
-        except ModuleNotFoundError:
-            return size
-        opened: IO[bytes] = CompressedInputStream(OSFile(str(path)), "zstd")
-    else:
-        opened = _unpacked(path)
-    size = 0
-    try:
-        with opened as file:
-            while size <= most and (piece := file.read(PIECE)):
-                size += len(piece)
-    except (OSError, EOFError, zlib.error):
-        pass  # whoever reads it tells what is wrong
-    return size
-
-
-def _unpacked(path: Path) -> IO[bytes]:
-    """A file, unpacked if it is packed."""
-    if path.suffix == ".zst":
-        raise DataError(f"{path.name}: lines are empty or too short; unpack it to have them mended.")
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+def _has_words_above(text: str, line: int, comment: str) -> bool:
+    lines = [part for part in text.splitlines()[: line - 1] if part.strip() and not EXCEL_MARK.match(part)]
+    return any(not (comment and part.startswith(comment)) for part in lines)

@@ -6,13 +6,13 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from anonfit.errors import DataError, ReleaseError, TaxonomyError
+from anonfit.errors import AnonfitError, DataError, ReleaseError, TaxonomyError
 from anonfit.runtime.files import whole_file
 from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 from anonfit.tables.taxonomy import ROOT, Taxonomy, taxonomy_error
@@ -262,3 +262,22 @@ def _format(path: Path) -> _Format:
         fault = f"{path}: a taxonomy file does not end in {path.suffix!r}" if path.suffix else f"{path}: no suffix"
         raise DataError(f"{fault}; use .csv (ARX layout), .json (tree) or .txt (indented).")
     return _FORMATS[path.suffix.lower()]
+
+
+def hierarchies_beside(data: Path, columns: Iterable[str], values: Callable[[str], set[str]]) -> dict[str, str]:
+    """Files of hierarchies that lie beside a table, by the columns that they are named after and whose `values` they
+    have; ARX keeps them so: `adult_hierarchy_age.csv`.
+    """
+    found = {}
+    files = [file for file in sorted(data.parent.glob("*.csv")) if re.search("hierarch|taxonom", file.stem, re.I)]
+    for name in columns:
+        named = rf"(^|[^a-z0-9]){re.escape(name.lower())}($|[^a-z0-9])"
+        for file in (file for file in files if re.search(named, file.stem.lower())):
+            try:
+                leaves = set(read_taxonomy(file, column=name).leaves)
+            except AnonfitError:
+                continue
+            if values(name) <= leaves:
+                found[name] = file.name
+                break
+    return found

@@ -16,7 +16,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from anonfit.errors import AnonfitError, SpecError
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import parse_spec
-from anonfit.tables.databases import is_database
+from anonfit.tables.addresses import is_database
 from anonfit.web.answers import page, say
 from anonfit.web.editing import questions_of
 from anonfit.web.jobs import Job, Jobs

@@ -15,7 +15,6 @@ from threading import Thread
 from typing import Any
 
 from anonfit.cli.showing import error_facts
-from anonfit.runtime.progress import ENDED
 from anonfit.web.jobs import JOB, RESULT, STAGES
 from anonfit.web.tasks import TASKS, Task
 from anonfit.web.workspace import Workspace, replace_text
@@ -48,7 +47,7 @@ def _work(order: dict[str, str]) -> None:
 
 def main() -> None:
     """Wait for a job and do it."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's interrupt is for the server
     line = sys.stdin.readline()
     if not line:

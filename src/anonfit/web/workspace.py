@@ -20,7 +20,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from anonfit.errors import RequestError, SpecError
 from anonfit.spec.parse import parse_toml
-from anonfit.tables.databases import is_database
+from anonfit.tables.addresses import FILES, SECRETS, divided, is_database
 from anonfit.tables.formats import format_of
 
 SPEC, UPLOADS, RUNS, HIERARCHIES, STATE = "spec.toml", "uploads", "runs", "hierarchies", ".anonfit-web"
@@ -28,6 +28,9 @@ KEPT = 50
 """Earlier texts of the spec that Undo can go back to."""
 PIECE = 1 << 20
 SECRET = re.compile(r"(\w+://[^:@/\s\"']*:)[^@\s\"']+@")
+ALSO_SECRET = re.compile(rf"([?&](?:{'|'.join(SECRETS)})=)[^&#\s\"']+")
+ADDRESSES = ("data.source", "output.to")
+"""Settings that may hold the address of a database."""
 
 
 class Conflict(RequestError):
@@ -190,9 +193,9 @@ class Workspace:
         for where, path in _paths(tables):
             if not isinstance(path, str):
                 continue  # the parser says what is wrong with it
-            if where == "data.source" and is_database(path):
-                kind, _, rest = path.partition(":")
-                if kind in ("duckdb", "sqlite"):
+            if where in ADDRESSES and is_database(path):
+                kind, _, rest = divided(path)[0].partition(":")
+                if kind in FILES:
                     self.inside(rest.removeprefix("//"))
                     if isinstance(tables.get("data"), dict) and "query" in tables["data"]:
                         raise RequestError(
@@ -214,6 +217,8 @@ def _paths(tables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
     if "source" in table("data"):
         yield "data.source", table("data")["source"]
+    if is_database(table("output").get("to")):
+        yield "output.to", table("output")["to"]
     for name, column in table("columns").items():
         if isinstance(column, Mapping) and isinstance(column.get("taxonomy"), str):
             yield f"columns.{name}.taxonomy", column["taxonomy"]
@@ -245,7 +250,7 @@ def replace_text(path: Path, text: str, mode: int = 0o600) -> None:
 
 def without_secrets(text: str) -> str:
     """A text in which passwords of addresses are not shown."""
-    return SECRET.sub(r"\1…@", text)
+    return ALSO_SECRET.sub(r"\1…", SECRET.sub(r"\1…@", text))
 
 
 def _safe_name(name: str) -> str:

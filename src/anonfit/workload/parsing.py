@@ -34,6 +34,8 @@ POSSIBLE = (
 )
 LONGEST = 1_000_000
 """Characters of a predicate."""
+SHORT = 1000
+"""Characters of a predicate that is one of many."""
 SHOWN = 80
 """Characters of a predicate that a message quotes."""
 
@@ -109,15 +111,22 @@ def _parsed(text: str, names: Iterable[str]) -> exp.Expr:
         raise _Fault("a quote is opened and not closed; write texts as 'text' and names as \"name\"") from None
 
 
-@lru_cache(maxsize=16)
 def _syntax_tree(text: str) -> exp.Expr:
-    """What sqlglot makes of a text. A request is read several times, and a long list of values takes long to parse;
-    trees are looked at and not changed.
+    """What sqlglot makes of a text. A request is read several times, and has thousands of short texts or few long ones,
+    which take long to parse; trees are looked at and not changed.
     """
+    return (_tree_of_short if len(text) <= SHORT else _tree_of_long)(text)
+
+
+def _new_tree(text: str) -> exp.Expr:
     import sqlglot
     from sqlglot import exp
 
     return sqlglot.parse_one(text, into=exp.Condition, dialect=_dialect())
+
+
+_tree_of_short = lru_cache(maxsize=4096)(_new_tree)
+_tree_of_long = lru_cache(maxsize=16)(_new_tree)
 
 
 def _stands_bare(name: str, text: str) -> bool:

@@ -19,7 +19,8 @@ from anonfit.engines.memory.constraints import ABSENT
 from anonfit.engines.memory.layout import BIN, SIZE, Rows, rows_of, shared
 from anonfit.engines.memory.objective import LEAN, SLOT, SLOTS, Whole
 from anonfit.engines.memory.scratch import PARTS, SIZES
-from anonfit.engines.memory.selecting import SensitiveTally, Split, Tally, View
+from anonfit.engines.memory.selecting import Split, View
+from anonfit.engines.memory.tallies import SensitiveTally, Tally
 from anonfit.engines.memory.trees import OpenNode, TreeGrower, root_span
 
 

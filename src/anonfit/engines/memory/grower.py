@@ -253,7 +253,7 @@ class Grower(TreeGrower):
 
     def grow(self, root: WaitingNode) -> Subtree:
         """All nodes, and the members of their sets."""
-        limit = max(self.subtree_rows, self.rows // (4 * self.threads)) if self.pool else self.rows
+        limit = max(self.subtree_rows, self.rows // self.threads) if self.pool else self.rows
         waiting, small = [root], []
         while waiting:
             node = waiting.pop()

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,153 +17,8 @@ from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.layout import AFTER, BIT, FIRST, FROM, GAP, LAST, MASK, PLACE, TILE, TO, Columns, Rows
 from anonfit.engines.memory.objective import KernelObjective
 from anonfit.engines.memory.scratch import PARTS, SIZES, Scratch
+from anonfit.engines.memory.tallies import Placed, SensitiveTally, Tally, cuts_legal, parts_legal
 from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, SplitMode
-
-
-@dataclass(frozen=True, slots=True)
-class SensitiveTally:
-    """Entries of a column's codes and a sensitive column's values: how many persons have both."""
-
-    codes: NDArray[np.integer[Any]]  # (entry,)
-    values: NDArray[np.int64]  # (entry,)
-    persons: NDArray[np.int64]  # (entry,)
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """What a node's rows have of a column. Entries are rows, or groups of rows that are alike; where persons have
-    several rows (`entities`), they are rows.
-    """
-
-    codes: NDArray[np.integer[Any]]  # (entry,)
-    signatures: NDArray[np.int64]  # (entry,)
-    masses: NDArray[np.int64]  # (entry,)
-    persons: NDArray[np.int64]  # (entry,) every row counted on its own
-    sensitive: tuple[SensitiveTally, ...]
-    entities: NDArray[np.int64] | None = None  # (entry,) also of sensitive entries
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """Entries and the place of each among the pieces that a split may part."""
-
-    tally: Tally
-    places: NDArray[np.int64]  # (entry,)
-    sensitive: tuple[NDArray[np.int64], ...]  # for each sensitive column (entry,)
-
-    @classmethod
-    def of(cls, tally: Tally, place_of_code: NDArray[np.int64]) -> Placed:
-        """The places of entries, given those of codes."""
-        places = place_of_code[tally.codes]
-        sensitive = (
-            places if of_column.codes is tally.codes else place_of_code[of_column.codes]
-            for of_column in tally.sensitive
-        )
-        return cls(tally, places, tuple(sensitive))
-
-    def first_joined(self) -> Placed:
-        """The same with the first two pieces as one."""
-        return Placed(
-            self.tally,
-            np.maximum(self.places - 1, 0),
-            tuple(np.maximum(places - 1, 0) for places in self.sensitive),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Sorted:
-    """Sensitive entries in the order of their places."""
-
-    values: NDArray[np.int64]  # (entry,)
-    persons: NDArray[np.int64]  # (entry,)
-    entities: NDArray[np.int64] | None  # (entry,)
-    edges: NDArray[np.int64]  # (place + 1,) where the entries of each place begin
-    size: int
-
-    def counts(self, start: int, stop: int) -> NDArray[np.int64]:
-        """How many persons of the places from one to before another have each value."""
-        inside = slice(int(self.edges[start]), int(self.edges[stop]))
-        values = self.values[inside]
-        if self.entities is None:
-            return np.bincount(values, self.persons[inside], self.size).astype(np.int64)
-        pairs = np.unique(self.entities[inside] * self.size + values)
-        return np.bincount(pairs % self.size, minlength=self.size)
-
-
-def _sorted(placed: Placed, count: int, constraints: Sequence[Constraint]) -> Iterator[_Sorted]:
-    """The entries of each sensitive column."""
-    entities = placed.tally.entities
-    for constraint, tally, places in zip(constraints, placed.tally.sensitive, placed.sensitive, strict=True):
-        order = np.argsort(places, kind="stable")
-        edges = np.searchsorted(places[order], np.arange(count + 1))
-        owners = None if entities is None else entities[order]
-        yield _Sorted(tally.values[order], tally.persons[order], owners, edges, constraint.column.size)
-
-
-def parts_legal(placed: Placed, count: int, k: int, constraints: Sequence[Constraint]) -> bool:
-    """Whether all places that have entries may be groups, of which there must be two."""
-    present = np.unique(placed.places)
-    if len(present) < 2 or _persons(placed, count)[present].min() < k:
-        return False
-    return all(
-        bool(model.allows(held.counts(place, place + 1)))
-        for constraint, held in zip(constraints, _sorted(placed, count, constraints), strict=True)
-        for place in present.tolist()
-        for model in constraint.models
-    )
-
-
-def _persons(placed: Placed, count: int) -> NDArray[np.int64]:
-    """The persons of each place."""
-    entities, places = placed.tally.entities, placed.places
-    if entities is None:
-        return np.bincount(places, placed.tally.persons, count).astype(np.int64)
-    return np.bincount(np.unique(entities * count + places) % count, minlength=count)
-
-
-def cuts_legal(placed: Placed, count: int, k: int, constraints: Sequence[Constraint]) -> NDArray[np.bool_]:
-    """Whether a cut after each place but the last leaves two groups that may exist."""
-    entities = placed.tally.entities
-    if entities is None:
-        persons = _persons(placed, count)
-        low = np.cumsum(persons)[:-1]
-        high = persons.sum() - low
-    else:
-        low, high = _beside(entities, placed.places, count)
-    legal: NDArray[np.bool_] = (low >= k) & (high >= k)
-    for constraint, held in zip(constraints, _sorted(placed, count, constraints), strict=True) if legal.any() else ():
-        for place, groups in _both_sides(held, np.flatnonzero(legal).tolist(), count):
-            legal[place] = all(bool(model.allows(group)) for group in groups for model in constraint.models)
-    return legal
-
-
-def _both_sides(
-    held: _Sorted, cuts: Sequence[int], count: int
-) -> Iterator[tuple[int, tuple[NDArray[np.int64], NDArray[np.int64]]]]:
-    """Each cut, and the persons who have each value up to it and above it."""
-    if held.entities is not None:  # a person may be on both sides
-        yield from ((cut, (held.counts(0, cut + 1), held.counts(cut + 1, count))) for cut in cuts)
-        return
-    whole, below, done = held.counts(0, count), np.zeros(held.size, np.int64), 0
-    for cut in cuts:
-        below = below + held.counts(done, cut + 1)
-        done = cut + 1
-        yield cut, (below, whole - below)
-
-
-def _beside(
-    owners: NDArray[np.int64], places: NDArray[np.int64], count: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Owners with a row up to each place but the last, and above it."""
-    _, first = np.unique(owners, return_inverse=True)
-    lowest = np.full(first.max() + 1, count, np.int64)
-    highest = np.full(first.max() + 1, -1, np.int64)
-    np.minimum.at(lowest, first, places)
-    np.maximum.at(highest, first, places)
-    low = np.cumsum(np.bincount(lowest, minlength=count))[:-1]
-    high = len(lowest) - np.cumsum(np.bincount(highest, minlength=count))[:-1]
-    return low, high
-
 
 TIE = 1e-9
 Split = tuple[int, int, int, int]
@@ -199,6 +54,92 @@ class _BestSplit:
     by_set: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Elements:
+    """The pieces of a column that a split may part, one after the other."""
+
+    codes: NDArray[np.int64]  # (code,)
+    starts: NDArray[np.int64]  # (piece,) where the codes of each begin
+
+    @classmethod
+    def single(cls, codes: NDArray[np.int64]) -> _Elements:
+        """Every code by itself."""
+        return cls(codes, np.arange(len(codes)))
+
+    @classmethod
+    def of(cls, pieces: Sequence[NDArray[np.int64]]) -> _Elements:
+        """Pieces of several codes."""
+        lengths = np.array([len(codes) for codes in pieces], np.int64)
+        return cls(np.concatenate(pieces), np.cumsum(lengths) - lengths)
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """The piece of each code."""
+        if len(self.starts) == len(self.codes):
+            return self.starts
+        return np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(self.codes)))
+
+    def parts(self) -> list[NDArray[np.int64]]:
+        """The codes of each piece."""
+        return np.split(self.codes, self.starts[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """Which pieces of a column are reached by rectangles, those of a selection together."""
+
+    selector: Selector
+    rectangles: NDArray[np.intp]  # (rectangle,)
+    pieces: NDArray[np.bool_]  # (rectangle, piece)
+
+    def ends(self) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]:
+        """Whether each rectangle reaches some piece, and the first and the last one that it does."""
+        lowest, highest = self.pieces.argmax(axis=1), self.pieces.shape[1] - 1 - self.pieces[:, ::-1].argmax(axis=1)
+        return self.pieces[np.arange(len(lowest)), lowest], lowest, highest
+
+    def first_joined(self) -> _Reached:
+        """The same with the first two pieces as one."""
+        joined = np.column_stack([self.pieces[:, 0] | self.pieces[:, 1], self.pieces[:, 2:]])
+        return _Reached(self.selector, self.rectangles, joined)
+
+    def _selections(self) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Where the rectangles of each selection begin, and its weight."""
+        of_rectangle = self.selector.selection[self.rectangles]
+        is_first = np.ones(len(of_rectangle), np.bool_)
+        np.not_equal(of_rectangle[1:], of_rectangle[:-1], out=is_first[1:])
+        firsts = is_first.nonzero()[0]
+        return firsts, self.selector.weights[of_rectangle[firsts]]
+
+    def weights(self) -> NDArray[np.float64]:
+        """The weight of the selections that reach each piece, for rows of each signature. (signature, piece)"""
+        found = np.zeros((len(self.selector.applies), self.pieces.shape[1]))
+        firsts, weights = self._selections()
+        if len(firsts):
+            for signature, applies in enumerate(self.selector.applies[:, self.rectangles]):
+                some = np.logical_or.reduceat(self.pieces & applies[:, None], firsts, axis=0)
+                found[signature] = (weights[:, None] * some).sum(axis=0)
+        return found
+
+    def weights_beside(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """The same of what is up to each piece but the last, and of what is above it. (signature, piece - 1); None if
+        a selection that reaches anything reaches both sides of every cut.
+        """
+        count = self.pieces.shape[1]
+        some, lowest, highest = self.ends()
+        if not (some & ((lowest > 0) | (highest < count - 1))).any():
+            return None
+        low, high = np.zeros((2, len(self.selector.applies), count - 1))
+        firsts, weights = self._selections()
+        for signature, applies in enumerate(self.selector.applies[:, self.rectangles]):
+            used = applies & some
+            first, last = np.where(used, lowest, count), np.where(used, highest, -1)
+            if len(firsts) < len(first):
+                first, last = np.minimum.reduceat(first, firsts), np.maximum.reduceat(last, firsts)
+            low[signature] = np.cumsum(np.bincount(first, weights, count + 1))[: count - 1]
+            high[signature] = np.cumsum(np.bincount(last + 1, weights, count + 1)[::-1])[::-1][2:]
+        return low, high
+
+
 class Selector:
     """Chooses splits by selections."""
 
@@ -216,9 +157,10 @@ class Selector:
         self.rectangles = asked.rectangles[order].astype(bool)
         self.applies = asked.applies[:, order].astype(bool)
         self.selection = asked.selection[order]
-        self.firsts = np.flatnonzero(np.append(True, np.diff(self.selection) > 0)) if len(order) else order
-        self.weights = asked.weights[self.selection[self.firsts]] if len(order) else np.zeros(0)
+        self.weights = asked.weights
         self.boundaries = asked.boundaries
+        self.every = np.arange(len(order))
+        self.first_selections: dict[int, NDArray[np.int64]] = {}
 
     def spreads(self, node: View) -> dict[int, float]:
         """The columns of a node that can be split, and the normalized range of each."""
@@ -242,9 +184,8 @@ class Selector:
             tally_of: What the node's rows have of a column.
             scratch: Where the split is written.
         """
-        overlaps: NDArray[np.bool_] = np.stack(
-            [self._reach(node, column).any(axis=1) for column in range(len(self.coded))]
-        )
+        overlaps: NDArray[np.bool_] = np.stack([self._overlaps(node, column) for column in range(len(self.coded))])
+        missed = len(overlaps) - np.add.reduce(overlaps, axis=0, dtype=np.int64)  # (rectangle,) in so many columns
         best: _BestSplit | None = None
         now = mass = 0.0
         for column, spread in spreads.items():
@@ -252,8 +193,10 @@ class Selector:
             if not mass:
                 mass = float(tally.masses.sum())
                 by_signature = np.bincount(tally.signatures, tally.masses, len(self.applies))
-                now = float(by_signature @ self._weight(np.logical_and.reduce(overlaps)[:, None])[:, 0]) / mass
-            others = np.logical_and.reduce(np.delete(overlaps, column, axis=0))
+                inside = np.flatnonzero(missed == 0)
+                reached = _Reached(self, inside, np.ones((len(inside), 1), np.bool_))
+                now = float((by_signature * reached.weights()[:, 0]).sum()) / mass
+            others = missed == ~overlaps[column]
             candidate = self._best_of_column(node, column, spread, others=others, tally=tally, mass=mass)
             if candidate is not None and (
                 best is None
@@ -275,55 +218,47 @@ class Selector:
         inside: NDArray[np.bool_] = (codes >= node.span[FROM, column]) & (codes <= node.span[TO, column])
         return inside
 
-    def _reach(self, node: View, column: int) -> NDArray[np.bool_]:
-        """The codes of the tile that each rectangle reaches. (rectangle, code)"""
+    def _overlaps(self, node: View, column: int) -> NDArray[np.bool_]:
+        """Whether each rectangle reaches a code of the tile. (rectangle,)"""
         first = int(self.columns.facts[PLACE, column])
-        size = self.coded[column].size
-        return self.rectangles[:, first : first + size] & self._tile(node, column)
-
-    def _weight(self, reached: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """The weight of the selections that reach each of several regions, for rows of each signature.
-
-        reached: (rectangle, region); the result: (signature, region).
-        """
-        weights = np.empty((len(self.applies), reached.shape[1]))
-        for signature, applies in enumerate(self.applies):
-            some = np.logical_or.reduceat(reached & applies[:, None], self.firsts, axis=0)
-            weights[signature] = self.weights @ some
-        return weights
+        if self.columns.facts[TILE, column] >= 0:
+            reached = self.rectangles[:, first : first + self.coded[column].size] & self._tile(node, column)
+        else:
+            reached = self.rectangles[:, first + node.span[FROM, column] : first + node.span[TO, column] + 1]
+        overlaps: NDArray[np.bool_] = reached[self.every, reached.argmax(axis=1)]
+        return overlaps
 
     def _best_of_column(
         self, node: View, column: int, spread: float, *, others: NDArray[np.bool_], tally: Tally, mass: float
     ) -> _BestSplit | None:
         elements = self._elements(node, column)
+        reached = self._reached(column, elements, np.flatnonzero(others))
+        mode, count = self.coded[column].mode, len(elements.starts)
+        beside = None
+        if mode != SplitMode.MULTIWAY:
+            beside = reached.weights_beside() if count > 1 else None
+            if beside is None:
+                return None
         place_of_code = np.full(self.coded[column].size, -1, np.int64)
-        for place, codes in enumerate(elements):
-            place_of_code[codes] = place
+        place_of_code[elements.codes] = elements.places
         placed = Placed.of(tally, place_of_code)
-        reach = self._reach(node, column) & others[:, None]
-        reached = np.stack([reach[:, codes].any(axis=1) for codes in elements], axis=1)
         signatures = len(self.applies)
-        masses = np.bincount(
-            tally.signatures * len(elements) + placed.places, tally.masses, signatures * len(elements)
-        ).reshape(signatures, len(elements))
-        mode = self.coded[column].mode
-        if mode == SplitMode.MULTIWAY:
-            return self._multiway(column, spread, elements, placed, reached, masses, mass=mass, node=node)
-        if len(elements) < 2:
-            return None
-        below = np.cumsum(masses, axis=1)[:, :-1]
+        masses = np.bincount(tally.signatures * count + placed.places, tally.masses, signatures * count)
+        masses = masses.reshape(signatures, count)
+        if beside is None:
+            return self._multiway(column, spread, elements.parts(), placed, reached, masses, mass=mass, node=node)
+        below, (low, high) = np.cumsum(masses, axis=1)[:, :-1], beside
         above = masses.sum(axis=1)[:, None] - below
-        low = self._weight(np.logical_or.accumulate(reached, axis=1)[:, :-1])
-        high = self._weight(np.logical_or.accumulate(reached[:, ::-1], axis=1)[:, ::-1][:, 1:])
         left = (below * low + above * high).sum(axis=0) / mass
-        left[~cuts_legal(placed, len(elements), self.k, self.constraints)] = np.inf
+        left[~cuts_legal(placed, count, self.k, self.constraints)] = np.inf
         cut, least = -1, float("inf")
-        for place, value in enumerate(left.tolist()):
-            if value < least - TIE:
-                cut, least = place, value
+        for place in np.flatnonzero(left < np.inf).tolist():
+            if left[place] < least - TIE:
+                cut, least = place, float(left[place])
         if cut < 0:
             return None
-        parts = [np.sort(np.concatenate(elements[: cut + 1])), np.sort(np.concatenate(elements[cut + 1 :]))]
+        middle = int(elements.starts[cut + 1])
+        parts = [np.sort(elements.codes[:middle]), np.sort(elements.codes[middle:])]
         side = placed.places > cut
         sizes = np.bincount(side, tally.persons, 2)
         if mode != SplitMode.ORDERED:
@@ -333,26 +268,42 @@ class Selector:
         before = start if at_boundary else int(tally.codes[~side].max())
         return _BestSplit(column, least, spread, parts, sizes, before)
 
-    def _elements(self, node: View, column: int) -> list[NDArray[np.int64]]:
+    def _reached(self, column: int, elements: _Elements, rectangles: NDArray[np.intp]) -> _Reached:
+        """Which elements of a column some rectangles reach."""
+        first = int(self.columns.facts[PLACE, column])
+        if self.coded[column].mode == SplitMode.ORDERED:
+            low, high = int(elements.codes[0]), int(elements.codes[-1])
+            return _Reached(self, rectangles, self.rectangles[rectangles, first + low : first + high + 1])
+        reached = self.rectangles[rectangles[:, None], first + elements.codes]
+        if len(elements.starts) < len(elements.codes):
+            reached = np.logical_or.reduceat(reached, elements.starts, axis=1)
+        return _Reached(self, rectangles, reached)
+
+    def _elements(self, node: View, column: int) -> _Elements:
         """The pieces that a cut may part, in the order of cutting: also those without rows."""
         mode = self.coded[column].mode
         if mode == SplitMode.ORDERED:
-            return [np.array([code]) for code in range(int(node.span[FROM, column]), int(node.span[TO, column]) + 1)]
+            return _Elements.single(np.arange(int(node.span[FROM, column]), int(node.span[TO, column]) + 1))
         tile = self._tile(node, column)
-        if mode == SplitMode.SUBSET:
-            pieces = [np.array([code]) for code in np.flatnonzero(tile)]
-        else:
+        if mode != SplitMode.SUBSET:
             pieces = self._children(node, column, tile)
-        if mode == SplitMode.MULTIWAY:
-            return pieces
-        first = int(self.columns.facts[PLACE, column])
-        keys = []
-        for codes in pieces:
-            touching = np.flatnonzero(self.rectangles[:, first + codes].any(axis=1))
-            keys.append(
-                int(self.selection[touching].min()) if len(touching) else len(self.boundaries) + len(self.selection)
-            )
-        return [pieces[index] for index in np.argsort(keys, kind="stable")]
+            if mode == SplitMode.MULTIWAY:
+                return _Elements.of(pieces)
+            keys = [int(self._first_selections(column)[codes].min()) for codes in pieces]
+            return _Elements.of([pieces[index] for index in np.argsort(keys, kind="stable")])
+        codes = np.flatnonzero(tile)
+        return _Elements.single(codes[np.argsort(self._first_selections(column)[codes], kind="stable")])
+
+    def _first_selections(self, column: int) -> NDArray[np.int64]:
+        """The first selection that speaks of each code of a column; a high number where none does."""
+        if column not in self.first_selections:
+            first, size = int(self.columns.facts[PLACE, column]), self.coded[column].size
+            speaks = self.rectangles[:, first : first + size]
+            highest = len(self.boundaries) + len(self.selection)
+            # Rectangles stand in the order of their selections.
+            found = np.where(speaks.any(axis=0), self.selection[speaks.argmax(axis=0)], highest)
+            self.first_selections[column] = found
+        return self.first_selections[column]
 
     def _children(self, node: View, column: int, tile: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
         """Missing, if some values are, and the children of the taxonomy node over the rows."""
@@ -375,7 +326,7 @@ class Selector:
         spread: float,
         elements: list[NDArray[np.int64]],
         placed: Placed,
-        reached: NDArray[np.bool_],
+        reached: _Reached,
         masses: NDArray[Any],
         *,
         mass: float,
@@ -388,10 +339,10 @@ class Selector:
                     return None
                 elements = [np.concatenate(elements[:2]), *elements[2:]]
                 placed = placed.first_joined()
-                reached = np.column_stack([reached[:, 0] | reached[:, 1], reached[:, 2:]])
+                reached = reached.first_joined()
                 masses = np.column_stack([masses[:, 0] + masses[:, 1], masses[:, 2:]])
             if parts_legal(placed, len(elements), self.k, self.constraints):
-                left = float((masses * self._weight(reached)).sum()) / mass
+                left = float((masses * reached.weights()).sum()) / mass
                 sizes = np.bincount(placed.places, placed.tally.persons, len(elements))
                 return _BestSplit(column, left, spread, elements, sizes)
         return None

@@ -24,7 +24,7 @@ from anonfit.engines.memory.write import order_rows
 from anonfit.engines.tree import Tree
 from anonfit.privacy.diversity import DistinctL
 from anonfit.privacy.models import SensitiveColumn
-from anonfit.runtime.compiling import cache_folder
+from anonfit.runtime import machine_code
 from anonfit.tables.schema import CodedColumn, CodedTable, Codes, SplitMode, code_dtype
 from anonfit.tables.taxonomy import Taxonomy
 
@@ -32,20 +32,25 @@ ROWS = 4 * FEW
 """So many that the rows of one code are found by it."""
 
 
-def use_refining(constraints: Sequence[Constraint] = ()) -> None:
-    """Refine columns of each kind; those of more than 65,536 values compile their own when they come.
+def use_refining(
+    constraints: Sequence[Constraint] = (), sizes: Sequence[int] = (1 << 8, 1 << 16), *, entities: bool = False
+) -> None:
+    """Refine columns of each kind; what columns of more than 65,536 values, and persons of several rows, need beside
+    is compiled when they come.
 
     Args:
         constraints: Sensitive columns of that many rows, where groups will be held against models.
+        sizes: How many values the columns have.
+        entities: Whether persons have several rows.
     """
     modes = (SplitMode.ORDERED, SplitMode.SUBSET)
-    sizes = (1 << 8, 1 << 16)
     columns = tuple(CodedColumn("column", size, mode, False, np.zeros(size)) for mode in modes for size in sizes)
     codes: list[Codes] = []
     for row, column in enumerate(columns):
         codes.append(np.zeros(ROWS, code_dtype(column.size)))
         codes[-1][row] = 1
-    table = CodedTable(columns, tuple(codes), ROWS)
+    persons = np.arange(ROWS, dtype=np.uint32) if entities else None
+    table = CodedTable(columns, tuple(codes), ROWS, entities=persons)
     count_by_class(table, np.zeros(ROWS, np.int64), None)
     groups = Groups(table, [tuple(range(len(columns)))], constraints=constraints, threads=1)
     both = np.arange(2, dtype=np.int32)
@@ -163,13 +168,13 @@ def warm_refining(*, models: bool = False) -> None:
 
 
 def _put_mark(name: str) -> None:
-    folder = cache_folder("engines")
+    folder = machine_code.own("engines")
     if folder is not None:
         with suppress(OSError):
-            (folder / name).touch()
+            (folder.path / name).touch()
 
 
 def is_compiled(*, models: bool = False, refining: bool = False) -> bool:
-    """Whether the kernels are in the cache."""
-    folder = cache_folder("engines")
-    return folder is not None and (folder / _mark(models, refining)).exists()
+    """Whether the kernels are compiled, when the package was built or later."""
+    folders = machine_code.brought("engines"), machine_code.own("engines")
+    return any(folder is not None and (folder.path / _mark(models, refining)).exists() for folder in folders)

@@ -36,6 +36,13 @@ def opened(source: Any, options: ReadOptions, asked: Opening, folder: Path) -> I
 
     texts = dict.fromkeys(options.clean, options.missing)
     if is_spark(source):
+        if options.missing_in:
+            raise SpecError(
+                [
+                    f"columns.{name}.missing is not for DataFrames of Spark; mend it there."
+                    for name in options.missing_in
+                ]
+            )
         types = {name: dtype for name, dtype in spark_types(source).items() if name in (options.columns or ())}
         held = hold(source, types, texts, folder / "source")
         rows, scan = held.rows(), held.scan()

@@ -1,170 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The few forms of HTML that pages are made of, figures as people read them, and pictures as SVG. Every text is escaped
-here, and only here.
-"""
+"""Pictures as SVG, drawn without scripts; their colours are those of the stylesheet. Texts in them are escaped here."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
-from html import escape
 from typing import Any
 
+from markupsafe import Markup, escape
+
 from anonfit.errors import printable
-
-LONG = 20
-
-
-class Markup(str):
-    """A text that is HTML already."""
-
-    __slots__ = ()
-
-
-HEAD = Markup(
-    '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-    '<meta http-equiv="Content-Security-Policy" content="'
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-    '">'
-    '<meta name="referrer" content="no-referrer"><link rel="icon" href="data:,">'
-)
-"""What every page begins with: nothing may be loaded or run, whatever a column is called."""
-
-
-def escaped(text: Any, *, quote: bool = True) -> str:
-    """A text that is shown in HTML or XML as it is; what must not stand there at all is written out."""
-    return escape(printable(str(text)), quote=quote)
+from anonfit.report.words import shortened
 
 
 def element(tag: str, content: Any = "", **attributes: Any) -> Markup:
-    """An element; a text in it is escaped, HTML is not. Attributes without a value are left out."""
+    """An element; a text in it is escaped, Markup is not. Attributes without a value are left out."""
     written = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{escaped(value)}"'
+        f' {name.rstrip("_").replace("_", "-")}="{escape(printable(str(value)))}"'
         for name, value in attributes.items()
         if value not in (None, "")
     )
-    inside = content if isinstance(content, Markup) else escaped(content, quote=False)
-    return Markup(f"<{tag}{written}>{inside}</{tag}>")
+    inside = content if isinstance(content, Markup) else escape(printable(str(content)))
+    return Markup(f"<{tag}{written}>{inside}</{tag}>")  # noqa: S704 - all parts are escaped
 
 
 def together(parts: Iterable[str]) -> Markup:
-    """Several pieces of HTML as one."""
-    return Markup("".join(parts))
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """A column's head and kind: `number`, `picture`, `text` (maybe long), `name` (of a row), or nothing."""
-
-    head: str
-    kind: str = ""
-
-
-def table(caption: str, heads: str, rows: Iterable[Sequence[Any]], kind: str = "", more: Iterable[Head] = ()) -> Markup:
-    """A table with heads such as `Column|name; Kept|number`, and then `more`. On narrow screens each row becomes a
-    block in which every cell has its head before it, unless the table is of the kind `slim`.
-    """
-    columns = [*(Head(*head.split("|")) for head in heads.split("; ")), *more]
-    head = together(element("th", column.head, scope="col", class_=column.kind) for column in columns)
-    lines = [
-        element("tr", together(_cell(column, entry) for column, entry in zip(columns, row, strict=True)))
-        for row in rows
-    ]
-    parts = [element("caption", caption), element("thead", element("tr", head)), element("tbody", together(lines))]
-    kinds = f"{kind}{' long' if len(lines) > LONG else ''}".strip()  # only such may be cut in two when printed
-    return element("table", together(parts), class_=kinds)
-
-
-def _cell(column: Head, entry: Any) -> Markup:
-    if column.kind == "name":
-        return element("th", entry, scope="row", class_="name")
-    kind = f"{column.kind} empty".strip() if entry == "" else column.kind
-    return element("td", entry, class_=kind, data_head=column.head)
-
-
-def section(title: str, *parts: str, name: str) -> Markup:
-    """A part of the page that the contents can lead to."""
-    head = element("h2", title, id=f"{name}-title")
-    return element("section", together([head, *parts]), id=name, aria_labelledby=f"{name}-title")
-
-
-Report = Mapping[str, Any]
-"""What is in report.json, or in the owner's internal record."""
-Section = tuple[str, str, Callable[[Report], Sequence[Markup]]]
-"""A section's name, its title, and what makes its parts of a report; without parts it is left out."""
-
-
-def paragraph(text: Any, kind: str = "") -> Markup:
-    """A paragraph."""
-    return element("p", text, class_=kind)
-
-
-def bullets(texts: Iterable[str]) -> Markup:
-    """A list."""
-    return element("ul", together(element("li", text) for text in texts))
-
-
-def definitions(pairs: Iterable[tuple[str, Any]], kind: str = "") -> Markup:
-    """Names and what they stand for."""
-    parts = (element("div", together([element("dt", name), element("dd", text)])) for name, text in pairs)
-    return element("dl", together(parts), class_=kind)
-
-
-def figure(picture: Markup, caption: str) -> Markup:
-    """A picture with its caption."""
-    return element("figure", together([picture, element("figcaption", caption)]))
-
-
-SPACE = "\u00a0"
-"""A space at which no line is broken."""
-
-
-def value_text(value: Any) -> str:
-    """Any figure, or the text that stands where it may not be told."""
-    if isinstance(value, Mapping):
-        return value_text(next(iter(value.values()), ""))
-    if isinstance(value, float):
-        return f"{value:,.4g}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    if isinstance(value, list | tuple):
-        return ", ".join(value_text(entry) for entry in value)
-    return "" if value is None else str(value)
-
-
-def percent(value: float) -> str:
-    """A share, with as many digits as it takes not to be 0 or 1 by rounding."""
-    digits = 1 if 0.0005 < abs(value) < 0.9995 or abs(value) >= 1 or value == 0 else 3
-    return f"{100 * value + 0.0:.{digits}f}{SPACE}%"  # + 0.0: there is no less than nothing in "-0.0"
-
-
-def share_text(value: Any) -> str:
-    """A share of persons, or the text that stands where it may not be told."""
-    if isinstance(value, Mapping):
-        value = value.get("share", value.get("found", value.get("value", "")))
-    return percent(value) if isinstance(value, float) else value_text(value)
-
-
-def share_in_words(share: float | None) -> str:
-    """A share, or that it may not be told."""
-    return "not told" if share is None else percent(share)
-
-
-def number_text(value: float) -> str:
-    """A number with three digits."""
-    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def shortened(words: str, most: int) -> str:
-    """A text of at most so many letters."""
-    return words if len(words) <= most else f"{words[: most - 1]}…"
-
-
-def joined(names: Sequence[str]) -> str:
-    """Names as a sentence has them."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else list(names))
+    """Several pieces of Markup as one."""
+    return Markup("").join(parts)
 
 
 WIDTH = 360
@@ -203,10 +66,18 @@ def stack(parts: Sequence[tuple[str, float]], label: str) -> Markup:
     return element("svg", inside, viewBox="0 0 100 10", preserveAspectRatio="none", role="img", aria_label=label)
 
 
+def figure(picture: Markup, caption: str) -> Markup:
+    """A picture with its caption."""
+    return element("figure", together([picture, element("figcaption", caption)]))
+
+
 def key(entries: Sequence[tuple[str, str]]) -> Markup:
     """What colours mean."""
-    box = '<svg viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10" class="{}"></rect></svg>'
-    items = (element("li", Markup(box.format(colour) + element("span", name))) for colour, name in entries)
+    boxes = {colour: shape("rect", width=10, height=10, class_=colour) for colour, _ in entries}
+    items = (
+        element("li", together([element("svg", boxes[colour], viewBox="0 0 10 10", aria_hidden="true"), span]))
+        for colour, span in ((colour, element("span", name)) for colour, name in entries)
+    )
     return element("ul", together(items), class_="key")
 
 
@@ -224,6 +95,51 @@ def bars(lines: Sequence[tuple[str, float, str]], label: str) -> Markup:
         parts.append(shape("rect", x=left, y=y + 3.0, width=width, height=15, class_="s1"))
         parts.append(text(left + width + 6, y + 14, words, "soft"))
     return svg(WIDTH, 22.0 * len(lines) + 2, parts, label)
+
+
+def paired_bars(lines: Sequence[tuple[str, float, float | None]], label: str) -> Markup:
+    """For each name a share before and, below it, a share after; nothing after where that is the same."""
+    left = min(130.0, 14 + TEXT * max((len(shortened(name, 19)) for name, *_ in lines), default=0))
+    longest = max((max(before, after or 0.0) for _, before, after in lines), default=1.0) or 1.0
+    scale = (WIDTH - left - 52) / longest
+    parts: list[str] = []
+    for index, (name, before, after) in enumerate(lines):
+        y = 22.0 * index
+        parts.append(text(left - 8, y + 14, shortened(name, 19), anchor="end"))
+        low, high = (3.0, 15.0) if after is None else (2.0, 8.0)
+        parts.append(shape("rect", x=left, y=y + low, width=max(scale * before, 0.5), height=high, class_="blind"))
+        if after is not None:
+            parts.append(shape("rect", x=left, y=y + 10.5, width=max(scale * after, 0.5), height=8, class_="s1"))
+        words = f"{100 * before:.1f}" if after is None else f"{100 * before:.1f} / {100 * after:.1f}"
+        parts.append(text(left + scale * max(before, after or 0.0) + 4, y + 14, words, "soft"))
+    return svg(WIDTH + 24, 22.0 * len(lines) + 2, parts, label)
+
+
+def intervals(lines: Sequence[tuple[str, float | None, float | None, str]], label: str) -> Markup:
+    """A dot for each line with a stroke as long as its deviation to both sides: a name, both numbers, and the text.
+    Dots, unlike bars, may begin anywhere, so the axis has only as much as is needed.
+    """
+    left = min(150.0, 14 + TEXT * max((len(name) for name, *_ in lines), default=0))
+    right = 10 + TEXT * max((len(words) for *_, words in lines), default=0)
+    known = [(value, deviation or 0.0) for _, value, deviation, _ in lines if value is not None]
+    low = min((value - deviation for value, deviation in known), default=0.0)
+    high = max((value + deviation for value, deviation in known), default=1.0)
+    scale = (WIDTH - left - right) / ((high - low) or 1.0)
+    parts: list[str] = []
+    for index, (name, value, deviation, words) in enumerate(lines):
+        y = 20.0 * index + 12
+        parts.append(text(left - 8, y + 4, shortened(name, 24), anchor="end"))
+        parts.append(shape("line", x1=left, x2=WIDTH - right, y1=y, y2=y, class_="line"))
+        if value is not None:
+            begin, middle, end = (left + scale * (at - low) for at in _around(value, deviation or 0.0))
+            parts.append(shape("line", x1=begin, x2=end, y1=y, y2=y, class_="axis"))
+            parts.append(shape("circle", cx=middle, cy=y, r=4, class_="s1"))
+        parts.append(text(WIDTH - right + 8, y + 4, words, "soft"))
+    return svg(WIDTH, 20.0 * len(lines) + 6, parts, label)
+
+
+def _around(value: float, deviation: float) -> tuple[float, float, float]:
+    return value - deviation, value, value + deviation
 
 
 def curve_lines(

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Raw tables as their owners keep them, read for the audit by code of its own: text files of any encoding and layout,
+workbooks, files of statistics programs, and others.
+
+What the package's own reader finds out, the audit knows: the names of columns that a release was made of. The line that
+has them is the header, the sign between them the delimiter, and what stands above it is no part of the table.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from anonfit.errors import DataError, MissingPackage
+
+_DELIMITERS = ",;\t|:^~\x1f "
+_WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+_STATISTICS = {".sav": "sav", ".zsav": "sav", ".por": "por", ".dta": "dta", ".sas7bdat": "sas7bdat", ".xpt": "xport"}
+_SECOND = ("cp1251", "cp1253", "koi8_r", "cp866", "cp932", "gb18030", "big5", "cp949", "cp850", "mac_roman", "cp1250")
+_POINT = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
+_COMMA = r"^[-+]?(\d+|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?$"
+_GROUPED = r"^[-+]?([1-9]\d{0,2}([,' ’\u00a0\u202f]\d{3})+|\d{1,3})(\.\d+)?$"
+_SPACED = r"^[-+]?([1-9]\d{0,2}([ \u00a0\u202f]\d{3})+|\d{1,3})(,\d+)?$"
+
+
+# --- text files ---------------------------------------------------------------------------------------------------
+
+
+def read_text(path: Path, names: Sequence[str], *, decimal: str | None = None) -> pl.DataFrame:
+    """The rows of any text file as texts; numbers are written with a decimal point."""
+    text = _decoded(path, names)
+    text = text if "\n" in text else text.replace("\r", "\n")
+    text, header, delimiter = _from_header(path, _outside_quotes(text, "\r\n", "\n"), names)
+    text = re.sub(r'="([^"\n]*)"', r'"\1"', text.replace('\\"', '""'))
+    edge = rf"(^|{re.escape(delimiter)}) *"
+    quote = next((sign for sign in "\"'" if re.search(rf"{edge}{sign}[^{sign}]*{sign}", text, re.M)), None)
+    if delimiter != " ":
+        text = re.sub(rf'{re.escape(delimiter)} +"', f'{delimiter}"', text)
+    text = _outside_quotes(text, r"\n(?:[ \t]*\n)+", "\n").strip("\n")
+    text = re.sub(rf"(\n[{re.escape(delimiter)} ]*)+$", "", text) if len(header) > 1 else text
+    header, text = _without_last(header, text, delimiter, quote)
+    try:
+        frame = pl.read_csv(
+            io.BytesIO(text.encode()),
+            separator=delimiter,
+            has_header=False,
+            new_columns=header,
+            infer_schema=False,
+            quote_char=quote,
+        )
+    except PolarsError:
+        raise DataError(f"The lines of the file '{path.name}' do not have equally many fields.") from None
+    fields = sum(part.count(delimiter) for part in (text.split(quote)[::2] if quote else [text]))
+    if frame.width != len(header) or fields != len(frame) * (len(header) - 1):
+        raise DataError(f"The lines of the file '{path.name}' do not have equally many fields.")
+    frame = frame.with_columns(pl.all().str.strip_chars(" "))
+    return frame.with_columns(_plain_numbers(frame, decimal))
+
+
+def _outside_quotes(text: str, pattern: str, by: str) -> str:
+    """A text with a pattern replaced where it does not stand between quotes."""
+    parts = text.split('"')
+    parts[::2] = [re.sub(pattern, by, part) for part in parts[::2]]
+    return '"'.join(parts)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return gzip.decompress(path.read_bytes()) if path.suffix.lower() == ".gz" else path.read_bytes()
+    except (OSError, EOFError):
+        raise DataError(f"The file '{path.name}' cannot be read: it is cut short.") from None
+
+
+def _decoded(path: Path, names: Sequence[str]) -> str:
+    """The signs of a file, in the first encoding that gives it the names of the columns."""
+    content = _content(path)
+    encodings = ["utf-8-sig"]
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encodings = ["utf-16"]
+    elif b"\0" in content[:4096]:
+        encodings = ["utf-16-le", "utf-16-be"]
+    fitting = []
+    for encoding in [*encodings, "cp1252", *_SECOND]:
+        try:
+            text = content.decode(encoding)
+        except UnicodeError:
+            continue
+        if _are_numbered(names) or all(name in text for name in names):
+            fitting.append((encoding, text))
+    if fitting and fitting[0][0] == "cp1252" and _is_mostly_foreign(fitting[0][1]):
+        from charset_normalizer import from_bytes
+
+        best = from_bytes(content[: 1 << 16], cp_isolation=list(_SECOND)).best()
+        fitting = [pair for pair in fitting if best is not None and pair[0] == best.encoding] or fitting
+    if not fitting:
+        raise DataError(f"The file '{path.name}' is in no encoding in which it has the columns of the release.")
+    return fitting[0][1]
+
+
+def _are_numbered(names: Sequence[str]) -> bool:
+    """Whether columns have no names of their own."""
+    return all(re.fullmatch(r"column_\d+", name) for name in names)
+
+
+def _is_mostly_foreign(text: str) -> bool:
+    """Whether a third of the letters are none of English: what no Western language has."""
+    letters = sum(map(str.isalpha, text[: 1 << 16]))
+    return sum(sign.isalpha() and not sign.isascii() for sign in text[: 1 << 16]) > letters / 3
+
+
+def _divided(line: str) -> list[list[str]]:
+    """A line by every delimiter."""
+    found = []
+    for sign in _DELIMITERS:
+        fields = [field.strip().strip("\"'").strip() for field in line.split(sign)]
+        fields[0] = fields[0].lstrip("#").strip() if len(fields) > 1 else fields[0]
+        found.append(fields)
+    return found
+
+
+def _from_header(path: Path, text: str, names: Sequence[str]) -> tuple[str, list[str], str]:
+    """What follows the line of names, these, and the sign between them. Columns that are only numbered had no names."""
+    lines = text.split("\n")
+    marked = lines[0].startswith("#")
+    for place, line in enumerate(lines):
+        for sign, fields in zip(_DELIMITERS, _divided(line), strict=True):
+            if set(names) <= set(fields):
+                kept = [row for row in lines[place + 1 :] if row != line and not (marked and row.startswith("#"))]
+                return "\n".join(kept), fields, sign
+    if _are_numbered(names):
+        start = next((place for place, line in enumerate(lines) if line.strip()), 0)
+        most = max(int(name[7:]) for name in names)
+        wide = [(sign, lines[start].count(sign) + 1) for sign in _DELIMITERS]
+        alike = [(sign, n) for sign, n in wide if n >= most and all(
+            line.count(sign) + 1 == n for line in lines[start : start + 20] if line.strip())]  # fmt: skip
+        for sign, number in sorted(alike, key=lambda pair: pair[1]):
+            return "\n".join(lines[start:]), [f"column_{place}" for place in range(1, number + 1)], sign
+    raise DataError(f"The file '{path.name}' has no line with the columns of the release.")
+
+
+def _without_last(header: list[str], text: str, delimiter: str, quote: str | None) -> tuple[list[str], str]:
+    """Names and lines without the delimiter that every line ends in, if they do."""
+    first = text.partition("\n")[0]
+    fields = sum(part.count(delimiter) for part in (first.split(quote)[::2] if quote else [first])) + 1
+    ends = fields == len(header) and not header[-1] and len(header) > 1
+    if ends:
+        header = header[:-1]
+    if ends or (fields == len(header) + 1 and first.rstrip().endswith(delimiter)):
+        return header, re.sub(rf"{re.escape(delimiter)}[ ]*(\n|$)", r"\1", text)
+    # R has no name for the column of row names.
+    return (["", *header] if fields == len(header) + 1 else header), text
+
+
+def _plain_numbers(frame: pl.DataFrame, decimal: str | None) -> list[pl.Expr]:
+    """Columns of numbers that are written otherwise than in Python, as Python writes them."""
+    known = {column.name: column.drop_nulls().unique() for column in frame}
+    known = {name: values.filter(values != "") for name, values in known.items()}
+
+    def all_fit(name: str, pattern: str) -> bool:
+        values = known[name]
+        return len(values) > 0 and bool(values.str.contains(pattern).all())
+
+    changed = []
+    for name in known:
+        column = pl.col(name)
+        if known[name].str.contains(r"^[-+]?0\d").any():
+            continue
+        is_point, is_comma = all_fit(name, _POINT), all_fit(name, _COMMA)
+        if is_comma and (not is_point or (decimal == "," and all_fit(name, r"^[-+]?\d{1,3}(\.\d{3})*$"))):
+            plain = column.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
+        elif not is_point and all_fit(name, _GROUPED):
+            plain = column.str.replace_all("[,' ’\u00a0\u202f]", "")
+        elif not is_point and all_fit(name, _SPACED):
+            plain = column.str.replace_all("[ \u00a0\u202f]", "").str.replace(",", ".", literal=True)
+        else:
+            continue
+        changed.append(plain.alias(name))
+    return changed
+
+
+# --- files of other programs --------------------------------------------------------------------------------------
+
+
+def foreign_reader(kind: str) -> Callable[[Path, Sequence[str]], pl.DataFrame] | None:
+    """How files of an ending are read that are neither text nor Parquet nor Arrow; None: not at all."""
+    if kind in _WORKBOOKS:
+        return _workbook
+    if kind in _STATISTICS:
+        return _statistics
+    if kind in (".jsonl", ".ndjson"):
+        return lambda path, _: pl.read_ndjson(path, infer_schema_length=None)
+    if kind == ".avro":
+        return lambda path, _: pl.read_avro(path)
+    return _orc if kind == ".orc" else None
+
+
+def _orc(path: Path, _: Sequence[str]) -> pl.DataFrame:
+    try:
+        from pyarrow import orc
+    except ModuleNotFoundError:
+        raise MissingPackage("pyarrow", "arrow", f"The file '{path.name}'") from None
+    return pl.DataFrame(orc.read_table(path))
+
+
+def _workbook(path: Path, names: Sequence[str]) -> pl.DataFrame:
+    """The first sheet that has the columns, below the row that names them."""
+    try:
+        from fastexcel import read_excel
+    except ModuleNotFoundError:
+        raise MissingPackage("fastexcel", "excel", f"The file '{path.name}'") from None
+    book = read_excel(path)
+    numbered = _are_numbered(names)
+    for sheet in book.sheet_names:
+        cells = book.load_sheet(sheet, header_row=None, skip_rows=0, dtypes="string").to_polars()
+        rows = ([str(cell or "").strip() for cell in row] for row in cells.iter_rows())
+        place = next((place for place, row in enumerate(rows) if set(names) <= set(row)), None)
+        if place is None and not (numbered and cells.width):
+            continue
+        first = 0 if place is None else place + 1
+        typed = book.load_sheet(sheet, header_row=None, skip_rows=first, schema_sample_rows=None).to_polars()
+        used = [name for name in typed.columns if typed[name].null_count() < len(typed)]
+        header = [
+            f"column_{number}" if place is None else str(cells[name][place] or "").strip()
+            for number, name in enumerate(used, start=1)
+        ]
+        frame = typed.select(used).rename(dict(zip(used, header, strict=True)))
+        filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_true()
+        last = int(filled[-1]) if len(filled) else 0
+        return _simple(frame.head(last + 1))
+    raise DataError(f"The file '{path.name}' has no sheet with the columns of the release.")
+
+
+def _simple(frame: pl.DataFrame) -> pl.DataFrame:
+    """Numbers that are whole, and moments that are days, as such."""
+    columns: list[pl.Series] = []
+    for column in frame:
+        present = column.drop_nulls()
+        if column.dtype.is_float():
+            column = column.fill_nan(None)
+            present = column.drop_nulls()
+            if len(present) and (present == present.round()).all() and (present.abs() < 2**53).all():
+                column = column.cast(pl.Int64)
+        elif column.dtype == pl.Datetime and len(present) and (present == present.dt.date()).all():
+            column = column.dt.date()
+        columns.append(column.cast(pl.String) if column.dtype == pl.Null else column)
+    return pl.DataFrame(columns)
+
+
+def _statistics(path: Path, _: Sequence[str]) -> pl.DataFrame:
+    """A file of SPSS, Stata or SAS; codes of which each has a label of its own are labels."""
+    try:
+        import pyreadstat
+    except ModuleNotFoundError:
+        raise MissingPackage("pyreadstat", "statistics", f"The file '{path.name}'") from None
+    read: Any = getattr(pyreadstat, f"read_{_STATISTICS[path.suffix.lower()]}")
+    try:
+        frame, meta = read(str(path), output_format="polars")
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError):
+        raise DataError(f"The file '{path.name}' cannot be read: it is cut short, or not of its kind.") from None
+    frame = _simple(frame)
+    labels: Mapping[str, Mapping[Any, str]] = meta.variable_value_labels
+    columns = []
+    for column in frame:
+        words = {_word(code): label.strip() for code, label in labels.get(column.name, {}).items()}
+        present = [_word(code) for code in column.drop_nulls().unique()]
+        if words and set(present) <= set(words) and len(set(words.values())) == len(words):
+            named = [None if code is None else words[_word(code)] for code in column]
+            column = pl.Series(column.name, named, pl.String)
+        columns.append(column)
+    return pl.DataFrame(columns)
+
+
+def _word(code: Any) -> str:
+    return f"{code:.0f}" if isinstance(code, float) and code == round(code) else str(code)
+
+
+def without_codes(schema: Mapping[str, pl.DataType], codes: Mapping[str, Sequence[str]]) -> list[pl.Expr]:
+    """Columns in which some values mean missing, with these as missing."""
+    changed = []
+    for name, texts in codes.items():
+        if name not in schema:
+            continue
+        numbers = [float(text) for text in texts if re.fullmatch(r"[-+]?\d+(\.\d+)?", text)]
+        value = pl.col(name)
+        is_code = value.cast(pl.Float64, strict=False).is_in(numbers).fill_null(value=False)
+        if not schema[name].is_numeric():
+            is_code = is_code | value.cast(pl.String).is_in(list(texts)).fill_null(value=False)
+        changed.append(pl.when(~is_code).then(value).alias(name))
+    return changed

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of other programs as tables: workbooks, files of SPSS, Stata and SAS, JSON lines, Avro and ORC.
+
+Value labels become the names of values, codes that a file declares missing are missing, and dates are dates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonfit.errors import DataError, MissingPackage, listed
+from anonfit.tables.layout import FOUND, Layout
+
+if TYPE_CHECKING:
+    import polars as pl
+
+WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+STATISTICS = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")
+ABOVE = 100
+"""Rows of a sheet among which its header is sought."""
+
+
+# --- workbooks ----------------------------------------------------------------------------------------------------
+
+
+def scan_workbook(path: Path, layout: Layout = FOUND) -> pl.LazyFrame:
+    """The table of a sheet of a workbook."""
+    state = path.stat()
+    return _workbook(path, layout.sheet, _rows_of(layout), state.st_mtime_ns, state.st_size).lazy()
+
+
+def _rows_of(layout: Layout) -> Layout:
+    return Layout(header=layout.header, header_row=layout.header_row, skip_rows=layout.skip_rows)
+
+
+@lru_cache(maxsize=1)
+def _workbook(path: Path, sheet: str | None, layout: Layout, _changed: int, _size: int) -> pl.DataFrame:
+    """A workbook's table; names are asked for before rows, and it is not read twice."""
+    try:
+        import fastexcel
+    except ModuleNotFoundError:
+        raise MissingPackage("fastexcel", "excel", f"{path.name}: a workbook") from None
+    try:
+        book = fastexcel.read_excel(path)
+        name = _sheet(path, book, sheet)
+        cells = book.load_sheet(name, header_row=None, skip_rows=0, dtypes="string").to_polars()
+    except fastexcel.FastExcelError:
+        raise DataError(f"{path.name} cannot be read as a workbook: it is broken, protected, or none.") from None
+    header, first, last = _rows(path, cells, layout)
+    rows = book.load_sheet(
+        name, header_row=None, skip_rows=first, n_rows=last - first, schema_sample_rows=None
+    ).to_polars()
+    used = [column for column in cells.columns if cells[column][first:last].null_count() < last - first]
+    names = (
+        [f"column_{place}" for place in range(1, len(used) + 1)]
+        if header is None
+        else [str(cells[column][header] or "").strip() for column in used]
+    )
+    _check_names(path, names, first if header is None else header + 1)
+    return plain_values(rows.select(used).rename(dict(zip(used, names, strict=True))))
+
+
+def _sheet(path: Path, book: Any, wanted: str | None) -> str:
+    """The sheet that is asked for, or the only one that has a table."""
+    names: list[str] = list(book.sheet_names)
+    if wanted is not None:
+        if wanted not in names:
+            raise DataError(f"{path.name} has no sheet {wanted!r}; it has {listed(names)}.")
+        return wanted
+    sizes = {name: book.load_sheet(name, header_row=None, skip_rows=0, n_rows=3) for name in names}
+    tables = [name for name, rows in sizes.items() if rows.total_height > 1 and rows.width > 1] or [
+        name for name, rows in sizes.items() if rows.total_height > 0
+    ]
+    if not tables:
+        raise DataError(f"{path.name} is empty; a table needs at least one row.")
+    if len(tables) > 1:
+        raise DataError(f'{path.name} has several sheets with tables: {listed(tables)}; write sheet = "…" in [data].')
+    return tables[0]
+
+
+def _rows(path: Path, cells: pl.DataFrame, layout: Layout) -> tuple[int | None, int, int]:
+    """Where names stand, where the records begin, and where they end, counted from 0; refused if not sure."""
+    from anonfit.tables.headers import header_of, refuse_total
+
+    if isinstance(layout.skip_rows, tuple):
+        raise DataError(f"{path.name}: single lines of a sheet cannot be left out; write how many come first.")
+    filled = [[str(cell or "").strip() for cell in row] for row in cells.head(ABOVE).iter_rows()]
+    width = sum(cells[name].null_count() < len(cells) for name in cells.columns)
+    start = layout.skip_rows or 0
+    if layout.header_row is not None:
+        start = layout.header_row - 1
+    elif layout.header is None and layout.skip_rows is None:
+        while start < len(filled) - 1 and sum(map(bool, filled[start])) < max(2, (width + 1) // 2) <= width:
+            start += 1
+    if start >= len(filled):
+        raise DataError(f"{path.name}: there is no row {start + 1} of names; mend data.header_row or data.skip_rows.")
+    last = len(cells)
+    while last > start + 1 and not any(cells.row(last - 1)):
+        last -= 1
+    has_header = layout.header_row is not None or layout.header
+    below = filled[start + 1 :]
+    try:
+        if has_header is None:
+            has_header = header_of(filled[start], below, start + 1)
+        if last - start > 2:
+            others = [row for place, row in enumerate(filled) if start < place < last - 1]
+            refuse_total([(last, [str(cell or "") for cell in cells.row(last - 1)])], others, layout)
+    except DataError as error:
+        raise DataError(f"{path.name}: {error}") from None
+    return (start if has_header else None), start + bool(has_header), last
+
+
+def _check_names(path: Path, names: Sequence[str], line: int) -> None:
+    if not all(names[1:]):
+        raise DataError(
+            f"{path.name}: line {line} looks like a header, and a name in it is empty; mend it, or say where the names "
+            "stand: header_row = N in [data]."
+        )
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise DataError(
+            f"{path.name}: in line {line}, column names stand twice: {listed(twice)}; rename them, or write header = "
+            f"false and skip_rows = {line} in [data]."
+        )
+
+
+def plain_values(frame: pl.DataFrame) -> pl.DataFrame:
+    """Whole numbers and days as such: these programs know only numbers and moments."""
+    import polars as pl
+
+    changed = []
+    for column in frame:
+        if column.dtype.is_float():
+            known = column.fill_nan(None)
+            whole = known.drop_nulls()
+            is_whole = len(whole) > 0 and bool(((whole % 1 == 0) & (whole.abs() < 2**53)).all())
+            changed.append(known.cast(pl.Int64) if is_whole else known)
+        elif isinstance(column.dtype, pl.Datetime):
+            moments = column.drop_nulls()
+            is_day = len(moments) > 0 and bool((moments.dt.truncate("1d") == moments).all())
+            changed.append(column.cast(pl.Date) if is_day else column)
+        elif column.dtype == pl.Null:
+            changed.append(column.cast(pl.String))
+        else:
+            changed.append(column)
+    return pl.DataFrame(changed)
+
+
+# --- SPSS, Stata, SAS ---------------------------------------------------------------------------------------------
+
+
+def _reader(path: Path) -> Callable[..., Any]:
+    """The reader of a file of a statistics program."""
+    try:
+        import pyreadstat
+    except ModuleNotFoundError:
+        raise MissingPackage("pyreadstat", "statistics", f"{path.name}: a file of SPSS, Stata or SAS") from None
+    readers = {".sav": "sav", ".zsav": "sav", ".por": "por", ".dta": "dta", ".sas7bdat": "sas7bdat", ".xpt": "xport"}
+    reader: Callable[..., Any] = getattr(pyreadstat, f"read_{readers[path.suffix.lower()]}")
+    return reader
+
+
+def _read_statistics(path: Path, encoding: str | None, **options: Any) -> tuple[Any, Any]:
+    read = _reader(path)
+    from pyreadstat import PyreadstatError, ReadstatError
+
+    try:
+        frame, meta = read(str(path), output_format="polars", encoding=encoding, **options)
+    except (ReadstatError, PyreadstatError, ValueError, OverflowError, UnicodeDecodeError):
+        raise DataError(
+            f"{path.name} cannot be read: it is broken, cut short, or of another encoding; write data.encoding, or "
+            "save it anew."
+        ) from None
+    return frame, meta
+
+
+def scan_statistics(path: Path, layout: Layout = FOUND) -> pl.LazyFrame:
+    """The table of a file of SPSS, Stata or SAS, with labels as the names of values."""
+    state = path.stat()
+    return _statistics(path, layout.encoding, layout.value_labels, state.st_mtime_ns, state.st_size).lazy()
+
+
+@lru_cache(maxsize=1)
+def _statistics(path: Path, encoding: str | None, value_labels: bool | None, _changed: int, _size: int) -> pl.DataFrame:
+    frame, meta = _read_statistics(path, encoding)
+    frame = plain_values(frame)
+    if value_labels is not False:
+        labels = {name: meta.variable_value_labels.get(name, {}) for name in frame.columns}
+        frame = frame.with_columns(
+            [_labelled(frame[name], known, every=value_labels is None) for name, known in labels.items() if known]
+        )
+    return frame
+
+
+def _labelled(column: pl.Series, labels: Mapping[Any, str], *, every: bool) -> pl.Series:
+    """A column with labels in place of codes; as it is where codes have none (if `every` one must) or share one."""
+    import polars as pl
+
+    named = {_as_text(code): str(label).strip() for code, label in labels.items()}
+    codes = column.cast(pl.String)
+    if len(set(named.values())) < len(named) or (every and not codes.drop_nulls().is_in(list(named)).all()):
+        return column
+    return codes.replace(list(named), list(named.values())).alias(column.name)
+
+
+def _as_text(code: Any) -> str:
+    return str(int(code)) if isinstance(code, float) and code.is_integer() else str(code)
+
+
+def variable_labels(path: Path, encoding: str | None = None) -> dict[str, str]:
+    """What a file of SPSS, Stata or SAS says of its columns."""
+    if path.suffix.lower() not in STATISTICS:
+        return {}
+    _, meta = _read_statistics(path, encoding, metadataonly=True)
+    return {name: label for name, label in meta.column_names_to_labels.items() if label}
+
+
+# --- others -------------------------------------------------------------------------------------------------------
+
+
+def scan_json_lines(path: Path, _: Layout = FOUND) -> pl.LazyFrame:
+    """A table of which every line is an object."""
+    import polars as pl
+
+    return pl.scan_ndjson(path, infer_schema_length=None)
+
+
+def scan_avro(path: Path, _: Layout = FOUND) -> pl.LazyFrame:
+    """The table of an Avro file."""
+    import polars as pl
+
+    return pl.read_avro(path).lazy()
+
+
+def scan_orc(path: Path, _: Layout = FOUND) -> pl.LazyFrame:
+    """The table of an ORC file."""
+    import polars as pl
+
+    try:
+        from pyarrow import ArrowException, orc
+    except ModuleNotFoundError:
+        raise MissingPackage("pyarrow", "arrow", f"{path.name}: an ORC file") from None
+    try:
+        frame = pl.from_arrow(orc.read_table(path))
+    except ArrowException:
+        raise DataError(f"{path.name} cannot be read as ORC: it is broken, or none.") from None
+    assert isinstance(frame, pl.DataFrame)
+    return frame.lazy()

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text files that a plain reader would misread, rewritten record by record: in UTF-8, quoted where needed, without what
+is no record. A line that is not like the others is refused by its number.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from anonfit.errors import DataError
+from anonfit.tables.dialects import Dialect
+from anonfit.tables.headers import uneven
+from anonfit.tables.layout import Layout
+from anonfit.tables.packing import PIECE, unpacked
+from anonfit.tables.sniffing import FORMULA, CsvShape
+
+BATCH = 1 << 16
+"""Records that are rewritten in one go."""
+
+
+def line_of(path: Path, shape: CsvShape, layout: Layout, record: int) -> int:
+    """The line at which a record begins; the first record is 0."""
+    numbers = (line for line, row in _lines(path, shape) if any(row) and not layout.left_out(line))
+    return next(islice(numbers, record, None), shape.skipped + 1 + record)
+
+
+def plain(shape: CsvShape) -> CsvShape:
+    """The shape of a file that was mended."""
+    return replace(shape, dialect=Dialect(shape.delimiter), skipped=0, is_plain=True, encoding="utf-8")
+
+
+def mended(path: Path, shape: CsvShape, layout: Layout) -> Iterator[bytes]:
+    """The records of a text file in pieces of a plain one, with the same delimiter and no header."""
+    try:
+        buffer = io.StringIO(newline="")
+        writer = csv.writer(buffer, delimiter=shape.delimiter, lineterminator="\n")
+        for number, row in enumerate(_records(path, shape, layout), start=1):
+            writer.writerow(row)
+            if number % BATCH == 0:
+                yield buffer.getvalue().encode()
+                buffer.seek(0)
+                buffer.truncate()
+        yield buffer.getvalue().encode()
+    except DataError as error:
+        raise DataError(f"{path.name}: {error}") from None
+    except (OSError, EOFError, zlib.error):
+        raise DataError(f"{path.name} cannot be read: it is cut short, or not what its ending says.") from None
+
+
+def _records(path: Path, shape: CsvShape, layout: Layout) -> Iterator[list[str]]:
+    """The records, each with as many fields as there are names."""
+    expected, empty = len(shape.names), 0
+    for line, row in _lines(path, shape):
+        if not row or (len(row) == 1 < expected and not row[0].strip()) or layout.left_out(line):
+            continue
+        if shape.comment and row[0].lstrip().startswith(shape.comment):
+            continue
+        if len(row) == expected + 1 and shape.trailing and not row[-1].strip():
+            del row[-1]
+        if len(row) != expected:
+            raise uneven(line, len(row), expected)
+        if shape.header_line is not None and expected > 1 and tuple(field.strip() for field in row) == shape.names:
+            continue  # files that were put together have their header again
+        if expected > 1 and not any(field and not field.isspace() for field in row):
+            empty += 1  # records of nothing at the end of a file are no records
+            continue
+        for _ in range(empty):
+            yield [""] * expected
+        empty = 0
+        yield [field[2:-1] if FORMULA.fullmatch(field) else field for field in row] if shape.has_formulas else row
+
+
+def _lines(path: Path, shape: CsvShape) -> Iterator[tuple[int, list[str]]]:
+    """The records of a file, each with the number of its first line."""
+    with unpacked(path) as file, io.TextIOWrapper(file, shape.encoding, newline="") as lines:
+        line = 0
+        try:
+            for _ in range(shape.skipped):
+                lines.readline()
+            line = shape.skipped + 1
+            reader = shape.dialect.reader(_without_mark(lines))
+            for row in reader:
+                yield line, row
+                line = shape.skipped + reader.line_num + 1
+        except UnicodeError:
+            raise DataError(
+                f"line {_faulty_line(path, shape.encoding) or line} is not {shape.encoding.upper()} text as those "
+                "above it are; write data.encoding, or mend it."
+            ) from None
+        except csv.Error as error:
+            what = (
+                "a quote is not closed, or stands within a field"
+                if "expected" in str(error) or "end" in str(error)
+                else "a field is too long, or a sign is none of text"
+            )
+            raise DataError(
+                f'line {line} cannot be read: {what}; mend it, or say how texts are quoted: quote = "\'" or quote = '
+                '"" in [data].'
+            ) from None
+
+
+def _without_mark(lines: Iterator[str]) -> Iterator[str]:
+    """Lines without a byte order mark before the first."""
+    for number, line in enumerate(lines):
+        yield line.removeprefix("\ufeff") if number == 0 else line
+
+
+def _faulty_line(path: Path, encoding: str) -> int | None:
+    """The first line that is not in an encoding, if lines end in line feeds."""
+    if encoding.startswith(("utf-16", "utf-32")):
+        return None
+    with unpacked(path) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode(encoding)
+            except UnicodeError:
+                return number
+    return None
+
+
+def is_even(path: Path, shape: CsvShape, records: int) -> bool:
+    """Whether a file that was read as so many records has as many delimiters as these need, read piece by piece."""
+    if path.suffix == ".zst":
+        return True
+    delimiters, is_quoted = 0, False
+    with unpacked(path) as file:
+        for _ in range(shape.skipped):
+            file.readline()
+        while piece := file.read(PIECE):
+            parts = piece.split(b'"')
+            delimiters += sum(part.count(shape.delimiter.encode()) for part in parts[int(is_quoted) :: 2])
+            is_quoted ^= len(parts) % 2 == 0
+    return delimiters == records * (len(shape.names) - 1)
+
+
+def has_stray_quotes(path: Path, shape: CsvShape) -> bool:
+    """Whether a quote stands within a field: readers part lines at such quotes in ways of their own."""
+    if path.suffix == ".zst" or not shape.dialect.quote:
+        return False
+    edges = np.zeros(256, np.bool_)
+    edges[[ord(shape.delimiter), 10, 13, 34]] = True
+    with unpacked(path) as file:
+        for _ in range(shape.skipped):
+            file.readline()
+        carried = b"\n"
+        while True:
+            piece = file.read(PIECE)
+            signs = np.frombuffer(carried + (piece or b"\n"), np.uint8)
+            places = np.flatnonzero(signs[1:-1] == 34) + 1
+            if (~(edges[signs[places - 1]] | edges[signs[places + 1]])).any():
+                return True
+            if not piece:
+                return False
+            carried = bytes(signs[-2:])
