@@ -91,6 +91,8 @@ def tried(shared: Door, examples: int, mode) -> int:
             words["headers"] = {**words.get("headers", {}), "authorization": f"Bearer {shared.keys.bearer}"}
             if isinstance(words.get("params"), dict) and isinstance(words["params"].get("wait"), int | float):
                 del words["params"]["wait"]  # nothing is learned by waiting
+            if isinstance(words.get("data"), bytes | str):
+                words["content"] = words.pop("data")
             answer = shared.rest.request(**{key: words[key] for key in words if key not in ("cookies", "auth")})
             assert answer.status_code < 500, answer.text
 
