@@ -165,7 +165,7 @@ def killed_and_started_again(folder: Path, times: int) -> None:
 
 def test_a_server_that_is_killed_loses_no_finished_run(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text(people())
-    killed_and_started_again(tmp_path, 1)
+    killed_and_started_again(tmp_path, 2)
 
 
 @pytest.mark.slow
