@@ -13,6 +13,7 @@ import typer
 from anonfit.cli.options import Dry, Json, Replace, names_of, number_or_name, verb, whole_numbers
 from anonfit.cli.taxonomies import app as taxonomies
 from anonfit.tables.formats import endings
+from anonfit.web.command import web
 
 app = typer.Typer(
     name="anonfit",
@@ -398,6 +399,9 @@ def compare(
     from anonfit.cli.evaluating import compare_releases
 
     compare_releases(releases, source=source, out=out, replace=replace, as_json=as_json)
+
+
+app.command(epilog="Example: anonfit web patients --port 8420")(web)
 
 
 def _version(asked: bool) -> None:

@@ -247,18 +247,23 @@ def show_usage(error: Any, *, as_json: bool) -> int:
     return int(error.exit_code)
 
 
+def error_facts(error: BaseException) -> dict[str, Any]:
+    """What went wrong, as every door writes it in JSON."""
+    kind, text = _kind_and_text(error)
+    return {"kind": kind, "message": text, "faults": list(error.faults) if isinstance(error, SpecError) else [text]}
+
+
 def show_failure(error: BaseException, *, as_json: bool) -> int:
     """Say what went wrong and give the exit status."""
-    kind, text = _kind_and_text(error)
+    facts = error_facts(error)
     status = error.exit_status if isinstance(error, AnonfitError) else 2
     if as_json:
-        faults = list(error.faults) if isinstance(error, SpecError) else [text]
-        print_json({"error": {"kind": kind, "message": text, "faults": faults}})
+        print_json({"error": facts})
         return status
     from rich.text import Text
 
     screen = console()
-    lines = error.faults if isinstance(error, SpecError) else (text,)
+    lines = facts["faults"]
     if len(lines) > 1:
         screen.print(Text(f"{len(lines)} faults:", style="bold red"))
     for line in lines:

@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hierarchies: the tree of a column, its builders with a preview of every level, and ARX files in and out."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.datastructures import FormData, UploadFile
+
+from anonfit.errors import AnonfitError, RequestError
+from anonfit.tables.taxonomy import ROOT, Taxonomy
+from anonfit.tables.taxonomy_builders import alphabetical, by_frequency, dates, from_cuts, intervals, masked
+from anonfit.tables.taxonomy_files import read_taxonomy, write_taxonomy
+from anonfit.web.answers import page, say
+from anonfit.web.editing import number_of, put_in, table_of
+from anonfit.web.pages import Form, Shown, field, offered_hierarchies
+from anonfit.web.views import View, render
+from anonfit.web.workspace import HIERARCHIES
+
+router = APIRouter()
+BUILDERS = ("intervals", "cuts", "dates", "mask", "order", "frequency", "flat")
+SHOWN, DEEP = 300, 8
+
+
+@router.get("/hierarchy")
+def hierarchy(view: Shown, column: str, wait: bool = False) -> Response:
+    """The hierarchy of a column."""
+    if column not in view.columns:
+        return RedirectResponse("/columns", status_code=303)
+    values = view.asked("values", {"column": column})
+    if values is None and wait:
+        values = view.ask("values", {"column": column})
+    taxonomy = _of(view, column)
+    offered = (view.profile or {}).get("hierarchies", {}).get(column)
+    return render(
+        view,
+        "columns",
+        "hierarchy.html",
+        column=column,
+        values=values,
+        taxonomy=taxonomy,
+        file=view.columns[column].get("taxonomy"),
+        tree=None if taxonomy is None else taxonomy.to_tree(),
+        levels=None if taxonomy is None else levels_of(taxonomy),
+        unknown=_unknown(taxonomy, values),
+        offered=offered,
+        builders=BUILDERS,
+        usual=_usual(values),
+    )
+
+
+def _of(view: View, column: str) -> Taxonomy | None:
+    """The hierarchy that the spec names."""
+    name = view.columns[column].get("taxonomy")
+    if not isinstance(name, str):
+        return None
+    return read_taxonomy(view.space.inside(name), column=column)
+
+
+def _unknown(taxonomy: Taxonomy | None, values: Mapping[str, Any] | None) -> list[str]:
+    """The values of the table that the hierarchy does not hold."""
+    if taxonomy is None or values is None:
+        return []
+    if values["kind"] == "text":
+        return [value for value, _ in values["values"] if value not in taxonomy.leaf_position]
+    import polars as pl
+
+    from anonfit.tables.taxonomy_leaves import leaf_positions
+
+    texts = pl.Series([value for value, _ in values["values"]])
+    typed = texts.str.to_date(strict=False) if values["kind"] == "date" else texts.cast(pl.Float64, strict=False)
+    try:
+        places = leaf_positions(taxonomy, typed, column="").tolist()
+    except AnonfitError:
+        return [value for value in texts.to_list() if value not in taxonomy.leaf_position]
+    return [value for value, place in zip(texts.to_list(), places, strict=True) if place < 0]
+
+
+def levels_of(taxonomy: Taxonomy) -> list[list[tuple[str, int]]]:
+    """Every level from the leaves to the root: the names on it, and how many leaves each covers."""
+    paths = [taxonomy.path(node) for node in taxonomy.leaf_nodes]
+    height = max(map(len, paths))
+    found = []
+    for level in range(min(height, DEEP)):
+        counts: dict[str, int] = {}
+        for path in paths:
+            name = path[min(max(len(path) - (height - level), 0), len(path) - 1)]
+            counts[name] = counts.get(name, 0) + 1
+        found.append(list(counts.items()))
+    return found
+
+
+def _usual(values: Mapping[str, Any] | None) -> dict[str, str]:
+    """What the builders begin with."""
+    if values is None or not values["ends"]:
+        return {"low": "0", "high": "100", "step": "5"}
+    low, high = values["ends"]
+    if values["kind"] == "date":
+        return {"low": low[:10], "high": high[:10], "step": ""}
+    first, last = float(low), float(high)
+    step = next((wide for wide in (1, 5, 10, 50, 100, 500, 1000) if (last - first) / wide <= 30), (last - first) / 20)
+    start = first // step * step
+    end = (last // step + 1) * step
+    return {"low": f"{start:g}", "high": f"{end:g}", "step": f"{step:g}"}
+
+
+# --- building ---------------------------------------------------------------------------------------------------
+
+
+def built(view: View, column: str, form: FormData) -> Taxonomy:
+    """The hierarchy that a builder makes of what is filled in."""
+    kind = field(form, "builder", "flat")
+    values = view.ask("values", {"column": column})
+    names = [value for value, _ in values["values"]]
+    listed = [part.strip() for part in field(form, "listed").splitlines() if part.strip()]
+    if kind == "intervals":
+        low, high, step = (number_of(field(form, name)) for name in ("low", "high", "step"))
+        if step <= 0 or (high - low) / step > 5000:
+            raise RequestError(say("hierarchy.too_fine"))
+        return intervals(low, high, step=step, factor=int(number_of(field(form, "factor", "2"), whole=True)))
+    if kind == "cuts":
+        lines = [line for line in field(form, "cuts").splitlines() if line.strip()]
+        return from_cuts([[number_of(part) for part in line.replace(";", ",").split(",")] for line in lines])
+    if kind == "dates":
+        chosen = [period for period in ("day", "month", "quarter", "year") if period in form.getlist("period")]
+        first, last = (date.fromisoformat(field(form, name)[:10]) for name in ("low", "high"))
+        return dates(first, last, levels=chosen or ["month", "year"])
+    if kind == "mask":
+        return masked([*names, *listed])
+    if kind == "order":
+        groups = [int(number_of(part, whole=True)) for part in field(form, "groups", "5").split(",")]
+        return alphabetical([*names, *listed], groups=groups)
+    if kind == "frequency":
+        return by_frequency(dict(values["values"]), minimum=int(number_of(field(form, "minimum"), whole=True)))
+    return Taxonomy.flat(list(dict.fromkeys([*names, *listed])))
+
+
+def _built(view: View, column: str, form: FormData) -> Taxonomy:
+    try:
+        return built(view, column, form)
+    except ValueError:
+        raise RequestError(say("hierarchy.unreadable")) from None
+
+
+@router.post("/hierarchy/preview")
+def preview(view: Shown, form: Form) -> Response:
+    """What a builder would make, level by level."""
+    column = _column(view, form)
+    try:
+        taxonomy = _built(view, column, form)
+    except AnonfitError as error:
+        return HTMLResponse(page("levels.html", levels=None, fault=str(error), unknown=[], column=column))
+    values = view.ask("values", {"column": column})
+    found = levels_of(taxonomy)
+    return HTMLResponse(
+        page("levels.html", levels=found, fault=None, unknown=_unknown(taxonomy, values), column=column)
+    )
+
+
+@router.post("/hierarchy/build")
+def build(view: Shown, form: Form) -> Response:
+    """Take what a builder makes."""
+    column = _column(view, form)
+    return _save(view, column, _built(view, column, form))
+
+
+@router.post("/hierarchy/use")
+def use(view: Shown, form: Form) -> Response:
+    """Take a file of the folder."""
+    column = _column(view, form)
+    name = field(form, "file")
+    read_taxonomy(view.space.inside(name), column=column)
+    _name(view, column, name)
+    return _to(column)
+
+
+@router.post("/hierarchy/use-all")
+def use_all(view: Shown) -> Response:
+    """Take every hierarchy that lies beside the table for the column of its name."""
+    for column, file in offered_hierarchies(view).items():
+        _name(view, column, file)
+    return RedirectResponse("/columns", status_code=303)
+
+
+@router.post("/hierarchy/upload")
+def upload(view: Shown, form: Form) -> Response:
+    """Take an ARX file that was sent."""
+    column, sent = _column(view, form), form.get("file")
+    if not isinstance(sent, UploadFile) or not sent.filename:
+        raise RequestError(say("table.no_file"))
+    name = view.space.upload(sent.filename, io.BytesIO(sent.file.read(64 << 20)), folder=HIERARCHIES)
+    try:
+        read_taxonomy(view.space.inside(name), column=column)
+    except AnonfitError:
+        view.space.inside(name).unlink()
+        raise
+    _name(view, column, name)
+    return _to(column)
+
+
+@router.get("/hierarchy/download")
+def download(view: Shown, column: str) -> Response:
+    """The hierarchy as an ARX file."""
+    taxonomy = _of(view, column) if column in view.columns else None
+    if taxonomy is None:
+        raise RequestError(say("hierarchy.none"))
+    place = view.space.state / "incoming" / "hierarchy.csv"
+    write_taxonomy(taxonomy, place)
+    body = place.read_bytes()
+    place.unlink()
+    headers = {"content-disposition": f'attachment; filename="{_file_name(column)}.csv"'}
+    return Response(body, media_type="text/csv", headers=headers)
+
+
+@router.post("/hierarchy/drop")
+def drop(view: Shown, form: Form) -> Response:
+    """Use no hierarchy."""
+    column = _column(view, form)
+    view.space.edit(lambda document: table_of(document, ("columns", column)).pop("taxonomy", None))
+    return _to(column)
+
+
+# --- the tree ---------------------------------------------------------------------------------------------------
+
+
+@router.post("/hierarchy/edit")
+def edit(view: Shown, form: Form) -> Response:
+    """Move, group, rename or dissolve parts of the tree."""
+    column = _column(view, form)
+    taxonomy = _of(view, column)
+    if taxonomy is None:
+        raise RequestError(say("hierarchy.none"))
+    tree = taxonomy.to_tree()
+    chosen = [str(path) for path in form.getlist("node")]
+    act, name = field(form, "act"), field(form, "name").strip()
+    if act == "add":
+        texts = [part.strip() for part in field(form, "listed").splitlines() if part.strip()]
+        tree.setdefault("children", []).extend({"name": text} for text in texts)
+    elif not chosen:
+        raise RequestError(say("hierarchy.none_ticked"))
+    elif act == "rename":
+        _part(tree, chosen[0])["name"] = _needed(name)
+    elif act == "dissolve":
+        for path in sorted(chosen, key=_places, reverse=True):
+            _dissolve(tree, path)
+    else:
+        _move(tree, chosen, field(form, "target") if act == "move" else None, name)
+    _prune(tree)
+    return _save(view, column, Taxonomy.from_tree(tree, column=column))
+
+
+def _places(path: str) -> list[int]:
+    """Where a part of the tree is: the number of the child at every step."""
+    try:
+        return [int(step) for step in path.split(".") if step]
+    except ValueError:
+        raise RequestError(say("hierarchy.gone")) from None
+
+
+def _part(tree: dict[str, Any], path: str) -> dict[str, Any]:
+    part = tree
+    for place in _places(path):
+        children = part.get("children", [])
+        if not 0 <= place < len(children):
+            raise RequestError(say("hierarchy.gone"))
+        part = children[place]
+    return part
+
+
+def _move(tree: dict[str, Any], chosen: Sequence[str], target: str | None, name: str) -> None:
+    """Move parts below another one, or into a new group beside the first of them."""
+    if "" in chosen:
+        raise RequestError(say("hierarchy.not_root"))
+    top = [path for path in chosen if not any(path.startswith(f"{other}.") for other in chosen)]
+    if target is not None and any(target == path or target.startswith(f"{path}.") for path in top):
+        raise RequestError(say("hierarchy.into_itself"))
+    parts = [_part(tree, path) for path in top]
+    goal = _part(tree, target) if target is not None else None
+    parents = [_part(tree, path.rpartition(".")[0]) for path in top]
+    if goal is None:
+        goal = {"name": _needed(name), "children": []}
+        parents[0]["children"].insert(_places(top[0])[-1], goal)
+    elif not goal.get("children"):
+        raise RequestError(say("hierarchy.no_group"))
+    for part, parent in zip(parts, parents, strict=True):
+        parent["children"] = [child for child in parent["children"] if child is not part]
+        goal.setdefault("children", []).append(part)
+
+
+def _dissolve(tree: dict[str, Any], path: str) -> None:
+    """Put what a group holds in its place."""
+    part = _part(tree, path)
+    if not path or not part.get("children"):
+        return
+    siblings = _part(tree, path.rpartition(".")[0])["children"]
+    place = _places(path)[-1]
+    siblings[place : place + 1] = part["children"]
+
+
+def _prune(tree: dict[str, Any]) -> None:
+    """Take away groups that hold nothing any more."""
+    for child in list(tree.get("children", [])):
+        was_group = "children" in child
+        _prune(child)
+        if was_group and not child.get("children"):
+            tree["children"].remove(child)
+
+
+def _needed(name: str) -> str:
+    if not name or name == ROOT:
+        raise RequestError(say("hierarchy.needs_name"))
+    return name
+
+
+def _column(view: View, form: FormData) -> str:
+    column = field(form, "column")
+    if column not in view.columns:
+        raise RequestError(say("columns.unknown"))
+    return column
+
+
+def _file_name(column: str) -> str:
+    return "".join(sign if sign.isascii() and (sign.isalnum() or sign in "-_") else "_" for sign in column) or "column"
+
+
+def _save(view: View, column: str, taxonomy: Taxonomy) -> Response:
+    """Write the hierarchy of a column beside the spec, and name it there."""
+    (view.space.root / HIERARCHIES).mkdir(exist_ok=True)
+    place = sorted(view.columns).index(column)
+    name = f"{HIERARCHIES}/{_file_name(column)}-{place}.csv"
+    write_taxonomy(taxonomy, view.space.inside(name))
+    _name(view, column, name)
+    return _to(column)
+
+
+def _name(view: View, column: str, name: str) -> None:
+    def change(document: Any) -> None:
+        held = table_of(document, ("columns", column))
+        put_in(held, "taxonomy", name)
+        for key in ("domain", "order"):
+            held.pop(key, None)
+
+    view.space.edit(change)
+
+
+def _to(column: str) -> Response:
+    from urllib.parse import quote
+
+    return RedirectResponse(f"/hierarchy?column={quote(column)}", status_code=303)

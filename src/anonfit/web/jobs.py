@@ -1,0 +1,411 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs: each is a process of its own that works in a folder of its own, with a queue, limits, and an end within two
+seconds. What is known of a job is in its folder, so that a server that was killed finds it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from threading import Condition, Thread
+from typing import Any, Literal, TypeAlias
+
+from anonfit.errors import AnonfitError, RequestError
+from anonfit.web.workspace import RUNS, SPEC, Workspace, replace_text
+
+State: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
+ENDED = ("done", "failed", "cancelled")
+JOB, RESULT, STAGES, SENT = "job.json", "result.json", "stages.jsonl", "sent"
+KEPT = (JOB, RESULT, STAGES, SPEC)
+"""What stays of a job that came to nothing."""
+VERSION = 1
+GRACE = 0.5
+"""Seconds that a job has to leave by itself when it is cancelled."""
+QUICK = ("look", "values", "count", "combinations", "rows", "records", "names")
+"""Kinds of short questions, which do not wait for long work."""
+
+
+class TooBusy(AnonfitError):
+    """More jobs wait than are allowed to."""
+
+
+class NoSuchJob(RequestError):
+    """There is no such job."""
+
+
+class Failed(AnonfitError):
+    """A question that could not be answered; its text is that of the error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What jobs may take."""
+
+    memory: int
+    """Bytes of one job."""
+    seconds: float = 4 * 3600
+    at_once: int = 1
+    waiting: int = 200
+    upload: int = 8 << 30
+    """Bytes of a request."""
+    spare: bool = True
+    """Whether a process waits for the next job, so that it begins at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job, as it stands in its folder."""
+
+    id: str
+    kind: str
+    state: State = "queued"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    created: float = 0.0
+    started: float | None = None
+    ended: float | None = None
+    error: Mapping[str, Any] | None = None
+    version: int = VERSION
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more happens."""
+        return self.state in ENDED
+
+
+def failure(kind: str, message: str) -> dict[str, Any]:
+    """An error as every door writes it in JSON."""
+    return {"kind": kind, "message": message, "faults": [message]}
+
+
+GONE = failure("Interrupted", "the server ended while this ran, so nothing was published; start it again.")
+
+
+class Jobs:
+    """The jobs of a workspace; a thread of its own starts, watches and ends their processes."""
+
+    def __init__(self, space: Workspace, limits: Limits) -> None:
+        self.space, self.limits = space, limits
+        self._changed = Condition()
+        self._waiting: list[str] = []
+        self._running: dict[str, tuple[subprocess.Popen[bytes], float]] = {}
+        self._ending: dict[str, tuple[float, Mapping[str, Any] | None]] = {}
+        self._known: dict[str, Job] = {}
+        self._spare: subprocess.Popen[bytes] | None = None
+        self._closed = False
+        for folder in sorted((space.root / RUNS).iterdir()):
+            self._adopt(folder)
+        self._watcher = Thread(target=self._watch, name="jobs", daemon=True)
+        self._watcher.start()
+
+    # --- what doors ask -----------------------------------------------------------------------------------------
+
+    def folder(self, job_id: str) -> Path:
+        """The folder of a job."""
+        if job_id not in self._known:
+            raise NoSuchJob("there is no such job.")
+        return self.space.root / RUNS / job_id
+
+    def get(self, job_id: str) -> Job:
+        """A job by its name."""
+        try:
+            return self._known[job_id]
+        except KeyError:
+            raise NoSuchJob("there is no such job.") from None
+
+    def all(self, *kinds: str) -> list[Job]:
+        """Jobs of some kinds, the newest first."""
+        with self._changed:
+            found = [job for job in self._known.values() if not kinds or job.kind in kinds]
+        return sorted(found, key=lambda job: (job.created, job.id), reverse=True)
+
+    def stages(self, job_id: str) -> list[dict[str, Any]]:
+        """The stages that a job has told of."""
+        with suppress(OSError):
+            lines = (self.folder(job_id) / STAGES).read_text(encoding="utf-8").splitlines()
+            return [json.loads(line) for line in lines if line.endswith("}")]
+        return []
+
+    def result(self, job_id: str) -> dict[str, Any]:
+        """What a finished job found; empty if there is nothing."""
+        with suppress(OSError, ValueError):
+            found = json.loads((self.folder(job_id) / RESULT).read_text(encoding="utf-8")).get("result")
+            return found if isinstance(found, dict) else {}
+        return {}
+
+    def make(self, kind: str, params: Mapping[str, Any]) -> tuple[str, Path]:
+        """A place for a new job, to be filled before it is started."""
+        with self._changed:
+            if len(self._waiting) >= self.limits.waiting:
+                raise TooBusy(f"{len(self._waiting)} jobs wait already; try again when some are done.")
+            number = 1 + max((int(name.partition("-")[0]) for name in self._known), default=0)
+            job_id = f"{number:04}-{secrets.token_hex(4)}"
+            folder = self.space.root / RUNS / job_id
+            folder.mkdir(mode=0o700)
+            self._put(Job(job_id, kind, params=dict(params), created=time.time()))
+        return job_id, folder
+
+    def give(self, job_id: str, params: Mapping[str, Any]) -> None:
+        """Say what a job that is not started yet is asked."""
+        with self._changed:
+            self._put(replace(self.get(job_id), params=dict(params)))
+
+    def start(self, job_id: str) -> Job:
+        """Put a job into the queue."""
+        with self._changed:
+            self._waiting.append(job_id)
+            self._changed.notify_all()
+        return self.get(job_id)
+
+    def submit(self, kind: str, params: Mapping[str, Any], *, spec: str | None = None) -> Job:
+        """Make a job and start it."""
+        job_id, folder = self.make(kind, params)
+        if spec is not None:
+            replace_text(folder / SPEC, spec)
+        return self.start(job_id)
+
+    def cancel(self, job_id: str) -> Job:
+        """End a job; within two seconds nothing of it runs any more."""
+        with self._changed:
+            job = self.get(job_id)
+            if job_id in self._waiting:
+                self._waiting.remove(job_id)
+                self._end(replace(job, state="cancelled"))
+            elif job_id in self._running:
+                self._stop(job_id, None)
+            elif not job.is_over:
+                self._end(replace(job, state="cancelled"))
+            self._changed.notify_all()
+        return self.get(job_id)
+
+    def remove(self, job_id: str) -> None:
+        """Forget a job that is over, and all that it made."""
+        with self._changed:
+            if not self.get(job_id).is_over:
+                raise RequestError("this job is not over; cancel it first.")
+            shutil.rmtree(self.folder(job_id), ignore_errors=True)
+            del self._known[job_id]
+
+    def wait(self, job_id: str, seconds: float) -> Job:
+        """Wait until a job is over, or for so long."""
+        until = time.monotonic() + seconds
+        with self._changed:
+            while not self.get(job_id).is_over and (left := until - time.monotonic()) > 0:
+                self._changed.wait(min(left, 1.0))
+        return self.get(job_id)
+
+    def ask(self, kind: str, params: Mapping[str, Any], *, state: str, seconds: float = 60) -> dict[str, Any]:
+        """The answer to a short question; the same question about the same state is answered from memory."""
+        key = hashlib.sha256(json.dumps([kind, params, state], sort_keys=True, default=str).encode()).hexdigest()
+        kept = self.space.state / "answers" / f"{key}.json"
+        with suppress(OSError, ValueError):
+            answer: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+            return answer
+        job = self.wait(self.submit(kind, params).id, seconds)
+        if not job.is_over:
+            self.cancel(job.id)
+            raise Failed(f"no answer came within {seconds:g} seconds; the table may be too large for this question.")
+        error, answer = job.error, self.result(job.id)
+        self.remove(job.id)
+        if error is not None:
+            raise Failed(str(error["message"]))
+        replace_text(kept, json.dumps(answer))
+        return answer
+
+    def answered(self, kind: str, params: Mapping[str, Any], *, state: str) -> dict[str, Any] | None:
+        """The answer to a question that was asked before; None if it was not."""
+        key = hashlib.sha256(json.dumps([kind, params, state], sort_keys=True, default=str).encode()).hexdigest()
+        with suppress(OSError, ValueError):
+            answer: dict[str, Any] = json.loads((self.space.state / "answers" / f"{key}.json").read_text())
+            return answer
+        return None
+
+    def close(self) -> None:
+        """End all processes."""
+        with self._changed:
+            self._closed = True
+            for process, _ in self._running.values():
+                _signal(process, signal.SIGKILL)
+            if self._spare is not None:
+                _signal(self._spare, signal.SIGKILL)
+                self._spare.communicate()
+            self._changed.notify_all()
+        self._watcher.join(timeout=5)
+
+    # --- what the thread does -----------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        while True:
+            with self._changed:
+                if self._closed:
+                    for job_id, (process, _) in list(self._running.items()):
+                        process.wait()
+                        self._finish(job_id, process.returncode)
+                    return
+                for job_id, (process, _) in list(self._running.items()):
+                    if process.poll() is not None:
+                        self._finish(job_id, process.returncode)
+                    else:
+                        self._hold_to_limits(job_id, process)
+                for job_id in list(self._waiting):
+                    if self._has_room(self._known[job_id]):
+                        self._waiting.remove(job_id)
+                        self._launch(job_id)
+                if self._spare is None and self.limits.spare:
+                    self._spare = _process()
+                self._changed.wait(0.05 if self._running else 0.5)
+
+    def _has_room(self, job: Job) -> bool:
+        """Short questions and long work have places of their own."""
+        quick = [name for name in self._running if self._known[name].kind in QUICK]
+        if job.kind in QUICK:
+            return len(quick) < 2
+        return len(self._running) - len(quick) < self.limits.at_once
+
+    def _launch(self, job_id: str) -> None:
+        process = self._spare if self._spare is not None and self._spare.poll() is None else _process()
+        self._spare = None
+        self._put(replace(self._known[job_id], state="running", started=time.time()))
+        self._running[job_id] = (process, time.monotonic())
+        order = {"root": str(self.space.root), "folder": str(self.folder(job_id))}
+        assert process.stdin is not None
+        with suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(order).encode() + b"\n")
+            process.stdin.flush()
+        self._changed.notify_all()
+
+    def _hold_to_limits(self, job_id: str, process: subprocess.Popen[bytes]) -> None:
+        begun = self._running[job_id][1]
+        if job_id in self._ending:
+            if time.monotonic() > self._ending[job_id][0]:
+                _signal(process, signal.SIGKILL)
+        elif time.monotonic() - begun > self.limits.seconds:
+            words = f"the job took more than the {self.limits.seconds:g} seconds that are allowed; allow more (--time)."
+            self._stop(job_id, failure("TimeLimit", words))
+        elif _memory(process.pid) > self.limits.memory:
+            size = f"{self.limits.memory / 2**30:.1f} GiB"
+            words = f"the job needed more than the {size} of memory that are allowed; allow more (--memory)."
+            self._stop(job_id, failure("MemoryLimit", words), grace=0)
+
+    def _stop(self, job_id: str, error: Mapping[str, Any] | None, grace: float = GRACE) -> None:
+        """Ask a process to end, and see that it does."""
+        if job_id not in self._ending:
+            self._ending[job_id] = (time.monotonic() + grace, error)
+            _signal(self._running[job_id][0], signal.SIGTERM)
+
+    def _finish(self, job_id: str, status: int) -> None:
+        process, _ = self._running.pop(job_id)
+        _signal(process, signal.SIGKILL)  # what it may have started itself
+        if process.stdin is not None:
+            with suppress(OSError):
+                process.stdin.close()
+        asked = self._ending.pop(job_id, None)
+        job = _with_result(self._known[job_id], self.folder(job_id))
+        if not job.is_over and asked is not None:
+            job = replace(job, state="cancelled" if asked[1] is None else "failed", error=asked[1])
+        elif not job.is_over and self._closed:
+            job = replace(job, state="failed", error=GONE)
+        elif not job.is_over:
+            how = f"signal {-status}" if status < 0 else f"status {status}"
+            words = f"the process of this job ended ({how}), perhaps for want of memory; nothing was published."
+            job = replace(job, state="failed", error=failure("Ended", words))
+        self._end(job)
+
+    def _end(self, job: Job) -> None:
+        """Write down that a job is over; nothing half-made of it stays, nor a table that was sent along with it."""
+        shutil.rmtree(self.space.root / RUNS / job.id / SENT, ignore_errors=True)
+        self._put(replace(job, ended=job.ended or time.time()))
+        if job.state != "done":
+            _clear(self.space.root / RUNS / job.id)
+        self._changed.notify_all()
+
+    def _put(self, job: Job) -> None:
+        replace_text(self.space.root / RUNS / job.id / JOB, json.dumps(asdict(job)))
+        self._known[job.id] = job
+
+    def _adopt(self, folder: Path) -> None:
+        """Take over a job of an earlier server: what was finished is there, the rest is marked."""
+        try:
+            job = Job(**json.loads((folder / JOB).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return
+        if job.version != VERSION or job.id != folder.name:
+            return
+        self._known[job.id] = job
+        if job.kind in QUICK:
+            shutil.rmtree(folder, ignore_errors=True)
+            del self._known[job.id]
+        elif not job.is_over:
+            found = _with_result(job, folder)
+            self._end_quietly(found if found.is_over else replace(job, state="failed", error=GONE))
+
+    def _end_quietly(self, job: Job) -> None:
+        with self._changed:
+            self._end(job)
+
+
+def _with_result(job: Job, folder: Path) -> Job:
+    """A job with what its process left as the last thing it did."""
+    try:
+        result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return job
+    state: State = "done" if result["error"] is None else "failed"
+    return replace(job, state=state, error=result["error"], ended=result["ended"])
+
+
+def _clear(folder: Path) -> None:
+    """Remove what a job made that came to nothing."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name not in KEPT:
+            path.unlink(missing_ok=True)
+
+
+def _process() -> subprocess.Popen[bytes]:
+    """A process that waits for a job; it ends with the server, since its standard input does."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "anonfit.web.working"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=None if os.environ.get("ANONFIT_DEBUG") else subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+    """Signal a process and all that it started."""
+    with suppress(OSError):
+        os.killpg(process.pid, number)
+
+
+def _members(group: int) -> Iterator[int]:
+    """The processes of a group, where the system has /proc."""
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with suppress(OSError, IndexError, ValueError):
+                fields = Path(f"/proc/{entry.name}/stat").read_text().rpartition(")")[2].split()
+                if int(fields[2]) == group:
+                    yield int(entry.name)
+
+
+def _memory(group: int) -> int:
+    """The bytes that a process and those that it started hold in memory; 0 where the system does not tell."""
+    if not Path("/proc/self/statm").exists():
+        return 0
+    total = 0
+    for number in _members(group):
+        with suppress(OSError, IndexError, ValueError):
+            total += int(Path(f"/proc/{number}/statm").read_text().split()[1])
+    return total * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page shows of a raw table to its owner: some rows, the shape of every column, what looks wrong in it, and
+hierarchies that lie beside it. It runs in a process of its own, and its answers stay on the machine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from anonfit.errors import AnonfitError, SpecError
+from anonfit.release.bind import source_of
+from anonfit.release.run import read_source
+from anonfit.spec.kinds import Faults, read_section
+from anonfit.spec.model import PrivacySpec, Spec
+from anonfit.spec.settings import SECTIONS
+from anonfit.tables.formats import FORMATS
+from anonfit.tables.profile import proposal_toml, propose
+from anonfit.tables.profile_roles import ColumnProposal, Proposal
+from anonfit.tables.taxonomy_files import read_taxonomy
+
+SHOWN_ROWS, LONGEST, BARS, MOST_VALUES = 50, 60, 14, 5000
+SENTINELS = (-9, -99, -999, -9999, -1, 99, 999, 9999, 99999)
+FEW_CODES = 12
+LARGEST_HIERARCHY = 4 << 20
+
+
+def read_data(root: Path, data: Mapping[str, Any]) -> pl.DataFrame:
+    """All rows of the source of a `[data]` table, read as that table says."""
+    faults = Faults()
+    section = SECTIONS["data"]
+    held = section.holder(**read_section(section, {**data, "default_role": "insensitive"}, faults))
+    if faults.sentences:
+        raise SpecError(faults.sentences)
+    spec = Spec(columns={}, privacy=PrivacySpec(k=1), data=held, folder=root)
+    return read_source(spec, source_of(spec))[1]
+
+
+def look(root: Path, data: Mapping[str, Any], k: int) -> dict[str, Any]:
+    """A proposed spec for a table with reasons, its first rows, and what is seen of every column."""
+    frame = read_data(root, {key: value for key, value in data.items() if key not in ("missing_policy", "decide")})
+    proposal = propose(frame, k=k)
+    return {
+        "spec": proposal_toml(proposal, source=str(data["source"]), taxonomies={}),
+        "rows": frame.height,
+        "unique_rows": proposal.unique_rows,
+        "rows_below_k": proposal.rows_below_k,
+        "separation": proposal.separation,
+        "notes": list(proposal.notes),
+        "columns": [_column(each, frame[each.name]) for each in proposal.columns],
+        "suspicions": list(_suspicions(proposal, frame)),
+        "hierarchies": _hierarchies(root, frame, str(data["source"])),
+        "preview": {
+            "head": frame.columns,
+            "rows": [[_shown(value) for value in row] for row in frame.head(SHOWN_ROWS).iter_rows()],
+        },
+    }
+
+
+def _shown(value: Any) -> str | None:
+    return None if value is None else str(value) if len(str(value)) <= LONGEST else f"{str(value)[: LONGEST - 1]}…"
+
+
+def _column(proposed: ColumnProposal, series: pl.Series) -> dict[str, Any]:
+    profile = proposed.profile
+    names = ("distinct", "missing", "unique_share", "separation", "shape", "dtype", "effective", "date_format")
+    return {
+        "name": proposed.name,
+        "role": proposed.role,
+        "type": proposed.type,
+        "reason": proposed.reason,
+        "decision": proposed.decision,
+        "mask": proposed.taxonomy == "mask",
+        "histogram": histogram(series),
+        **{name: getattr(profile, name) for name in names},
+    }
+
+
+def histogram(series: pl.Series) -> list[tuple[str, int]]:
+    """The shape of a column: ranges of numbers and dates in their order, of texts the most frequent first."""
+    present = series.drop_nulls()
+    if not len(present):
+        return []
+    if present.dtype.is_numeric() or present.dtype.is_temporal():
+        return _ranges(present)
+    counts = present.cast(pl.String, strict=False).value_counts(sort=True, name="rows").head(BARS)
+    rest = len(present) - int(counts["rows"].sum())
+    bars = [(str(_shown(value)), rows) for value, rows in counts.iter_rows()]
+    return [*bars, ("…", rest)] if rest else bars
+
+
+def _ranges(present: pl.Series) -> list[tuple[str, int]]:
+    numbers = present.to_physical().cast(pl.Float64).filter(present.to_physical().cast(pl.Float64).is_finite())
+    if not len(numbers):
+        return []
+    low, high = (float(str(end)) for end in (numbers.min(), numbers.max()))
+    different = numbers.n_unique()
+    if different <= BARS:
+        counts = present.value_counts(name="rows").sort(present.name)
+        return [(str(value), rows) for value, rows in counts.iter_rows()]
+    width = (high - low) / BARS or 1.0
+    places = ((numbers - low) / width).floor().clip(0, BARS - 1).cast(pl.Int32)
+    counted = dict(places.value_counts(name="rows").iter_rows())
+    return [(_end(present, low + width * place), counted.get(place, 0)) for place in range(BARS)]
+
+
+def _end(series: pl.Series, number: float) -> str:
+    """The lower end of a range, in the words of its column."""
+    if series.dtype.is_temporal():
+        return str(pl.Series([round(number)]).cast(series.to_physical().dtype).cast(series.dtype)[0])[:10]
+    return f"{number:.6g}"
+
+
+# --- what looks wrong -------------------------------------------------------------------------------------------
+
+
+def _suspicions(proposal: Proposal, frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """What a person should look at, with the edit of the spec that answers it."""
+    for column in proposal.columns:
+        series = frame[column.name]
+        if column.role in ("identifier", "entity"):
+            continue
+        if column.profile.missing_texts:
+            texts = [text for text in column.profile.missing_texts if text]
+            if texts:
+                yield {"kind": "missing_texts", "column": column.name, "words": texts, "edit": {"missing": texts}}
+        if column.profile.date_format_alternative:
+            other = column.profile.date_format_alternative
+            words = [str(column.profile.date_format), str(other)]
+            yield {"kind": "date_format", "column": column.name, "words": words, "edit": {"date_format": other}}
+        if column.profile.shape == "numbers with a decimal comma":
+            yield {"kind": "decimal_comma", "column": column.name, "words": [], "edit": {}}
+        if series.dtype.is_integer() and column.type == "continuous":
+            yield from _of_numbers(column, series.drop_nulls())
+
+
+def _of_numbers(column: ColumnProposal, numbers: pl.Series) -> Iterator[dict[str, Any]]:
+    """Codes for missing, which lie far from the other values, and few codes that may be names."""
+    for code in SENTINELS:
+        times = int((numbers == code).sum())
+        others = numbers.filter(numbers != code)
+        if not times or not len(others):
+            continue
+        low, high = (int(float(str(end))) for end in (others.min(), others.max()))
+        far = max(high - low, 1)
+        if (code < 0 <= low) or (code > high + far and times > 1):
+            edit = {"missing": [str(code)]}
+            yield {"kind": "sentinel", "column": column.name, "words": [f"{times:,}", str(code)], "edit": edit}
+    different = numbers.n_unique()
+    if 2 < different <= FEW_CODES and column.role == "quasi-identifier":
+        words = [str(numbers.min()), str(numbers.max())]
+        yield {"kind": "codes", "column": column.name, "words": words, "edit": {"type": "nominal"}}
+
+
+# --- hierarchies beside the table -------------------------------------------------------------------------------
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _hierarchies(root: Path, frame: pl.DataFrame, source: str) -> dict[str, dict[str, Any]]:
+    """For each column the hierarchy file of the folder that bears its name and holds its values, if there is one."""
+    files = [path for pattern in ("*.csv", "*/*.csv", "*.json") for path in sorted(root.glob(pattern))]
+    files = [path for path in files if path.is_file() and not path.is_symlink() and path != root / source]
+    found: dict[str, dict[str, Any]] = {}
+    for path in files:
+        stem, small = _plain(path.stem), path.stat().st_size <= LARGEST_HIERARCHY
+        hits = [name for name in frame.columns if _plain(name) and stem.endswith(_plain(name))]
+        name = max(hits, key=len, default=None)
+        if name is None or name in found or not small or ".anonfit-web" in path.parts or "runs" in path.parts:
+            continue
+        with suppress(AnonfitError, OSError):
+            leaves = set(read_taxonomy(path).leaves)
+            unknown = [value for value in _values(frame[name]) if value not in leaves]
+            if len(unknown) < len(_values(frame[name])):
+                found[name] = {"file": path.relative_to(root).as_posix(), "unknown": len(unknown)}
+    return found
+
+
+def _values(series: pl.Series) -> list[str]:
+    return [str(value) for value in series.drop_nulls().unique(maintain_order=True).head(MOST_VALUES)]
+
+
+def values_of(root: Path, data: Mapping[str, Any], column: str) -> dict[str, Any]:
+    """The different values of a column and how often each occurs, for its hierarchy."""
+    frame = read_data(root, data)
+    series = frame[column]
+    counts = series.drop_nulls().value_counts(name="rows").sort(column)
+    values = [(str(value), int(rows)) for value, rows in counts.head(MOST_VALUES).iter_rows()]
+    ordered = series.dtype.is_numeric() or series.dtype.is_temporal()
+    ends = [str(series.min()), str(series.max())] if ordered and len(counts) else []
+    kind = "date" if series.dtype.is_temporal() else "number" if series.dtype.is_numeric() else "text"
+    return {"values": values, "different": counts.height, "kind": kind, "ends": ends}
+
+
+def known_formats() -> Sequence[str]:
+    """The formats that a release can be written in."""
+    return tuple(FORMATS)

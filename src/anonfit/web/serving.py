@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonfit web`: starts the server, prints its one line, opens the browser, and ends all jobs with it."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import socket
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from anonfit.errors import MissingPackage, RequestError
+from anonfit.runtime.files import fcntl
+from anonfit.runtime.threads import available_memory
+
+DEFAULT_PORT = 8420
+SWEPT = 30.0
+"""Days after which an upload that no spec uses is removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server listens, and who may ask."""
+
+    host: str = "127.0.0.1"
+    port: int | None = None
+    token_file: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach it."""
+        with suppress(ValueError):
+            return ipaddress.ip_address(self.host).is_loopback
+        return self.host == "localhost"
+
+    @property
+    def scheme(self) -> str:
+        """Of its address."""
+        return "https" if self.certificate is not None else "http"
+
+    def checked(self) -> Place:
+        """The place, if it may be served at."""
+        if not self.is_local and (self.token_file is None or self.certificate is None or self.key is None):
+            raise RequestError(
+                f"--host {self.host} can be reached from other machines: give --token-file, --tls-certificate and "
+                "--tls-key, or leave it out."
+            )
+        if self.host in ("0.0.0.0", "::", ""):  # noqa: S104 - refused
+            raise RequestError("--host names the one address that people will type, not all of them.")
+        if (self.certificate is None) != (self.key is None):
+            raise RequestError("--tls-certificate and --tls-key go together; give both, or none.")
+        return self
+
+
+def serve(
+    folder: Path,
+    place: Place,
+    *,
+    browser: bool = True,
+    as_json: bool = False,
+    memory: int | None = None,
+    seconds: float = 4 * 3600,
+    upload: int = 8 << 30,
+) -> None:
+    """Serve the page of a folder until it is interrupted."""
+    place.checked()
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn
+
+        from anonfit.web.app import application
+        from anonfit.web.jobs import Jobs, Limits
+        from anonfit.web.security import Keys
+        from anonfit.web.workspace import Workspace
+    except ModuleNotFoundError as error:
+        raise MissingPackage(str(error.name), "web", "anonfit web") from None
+    space = Workspace.of(folder)
+    lock = _alone(space.state / "lock")
+    keys = Keys() if place.token_file is None else Keys(bearer=_token(place.token_file))
+    _write_private(space.state / "token", keys.bearer)
+    tempfile.tempdir = str(space.state / "incoming")  # what is sent is put aside here, not in a shared place
+    space.sweep(SWEPT)
+    sockets, port = _socket(place)
+    cores = os.cpu_count() or 1
+    limits = Limits(
+        memory=memory or int(available_memory() * 0.8), seconds=seconds, at_once=max(1, cores // 2), upload=upload
+    )
+    jobs = Jobs(space, limits)
+    app = application(jobs, keys, hosts=_names(place, port), scheme=place.scheme, port=port)
+    host = f"[{place.host}]" if ":" in place.host else place.host
+    address = f"{place.scheme}://{host}:{port}/?token={keys.ticket()}"
+    token = str(space.state / "token")
+    sys.stdout.write((json.dumps({"address": address, "token_file": token}) if as_json else address) + "\n")
+    sys.stdout.flush()
+    if browser:
+        webbrowser.open(address)
+    config = uvicorn.Config(
+        app,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=1,
+        ssl_certfile=None if place.certificate is None else str(place.certificate),
+        ssl_keyfile=None if place.key is None else str(place.key),
+    )
+    try:
+        uvicorn.Server(config).run(sockets=list(sockets))
+    finally:
+        jobs.close()
+        os.close(lock)
+
+
+def _socket(place: Place) -> tuple[Sequence[socket.socket], int]:
+    """A socket that listens: at the port asked for, or near the usual one."""
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    ports = [place.port] if place.port is not None else [*range(DEFAULT_PORT, DEFAULT_PORT + 20), 0]
+    for port in ports:
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((place.host, port))
+        except OSError as error:
+            listening.close()
+            if port == ports[-1]:
+                raise RequestError(f"--port {port} of {place.host} cannot be used: {error.strerror}.") from None
+            continue
+        return [listening], int(listening.getsockname()[1])
+    raise AssertionError
+
+
+def _names(place: Place, port: int) -> list[str]:
+    """What a browser may call the server."""
+    hosts = ["127.0.0.1", "localhost", "[::1]"] if place.is_local else []
+    own = f"[{place.host}]" if ":" in place.host else place.host
+    usual = 443 if place.scheme == "https" else 80
+    return [name for host in {own, *hosts} for name in (f"{host}:{port}", *([host] if port == usual else []))]
+
+
+def _token(path: Path) -> str:
+    """A bearer token that is kept in a file of its own."""
+    try:
+        token = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise RequestError(f"--token-file {path} cannot be read.") from None
+    if len(token) < 20 or not token.isascii() or not token.isprintable():
+        raise RequestError(
+            f"--token-file {path}: a token has at least 20 plain characters; make one with openssl rand -hex 32."
+        )
+    return token
+
+
+def _write_private(path: Path, text: str) -> None:
+    from anonfit.web.workspace import replace_text
+
+    replace_text(path, text + "\n")
+
+
+def _alone(path: Path) -> int:
+    """Hold a folder for one server."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    if fcntl is not None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            raise RequestError(
+                f"another anonfit web is at work in {path.parent.parent}; use its window, or end it first."
+            ) from None
+    os.set_inheritable(handle, False)
+    return handle

@@ -1,0 +1,70 @@
+// The page's own script: what forms and links cannot do. Everything works by keyboard without dragging, too.
+"use strict";
+(() => {
+  const show = (form) => {
+    const chosen = form.querySelector("input[name=builder]:checked, select[data-choose]");
+    if (!chosen) return;
+    for (const part of form.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(chosen.value);
+  };
+  const threshold = (box) => {
+    const sizes = JSON.parse(box.dataset.sizes), input = box.querySelector("input"), out = box.querySelector("output");
+    const all = sizes.reduce((sum, bar) => sum + bar.persons, 0) || 1, least = Number(input.value);
+    const below = sizes.reduce((sum, bar) => sum + (bar.low < least ? bar.persons : 0), 0);
+    out.textContent = `${least}: ${(100 * below / all).toFixed(1)} % ${box.dataset.words}`;
+    for (const bar of box.querySelectorAll("rect[data-low]")) bar.classList.toggle("below", Number(bar.dataset.low) < least);
+  };
+  const ready = () => {
+    for (const form of document.querySelectorAll(".builder, .models")) show(form);
+    for (const box of document.querySelectorAll(".threshold")) threshold(box);
+    const rail = document.querySelector(".rail ol"), here = document.querySelector(".rail .here");
+    if (rail && here) rail.scrollLeft = here.offsetLeft - rail.offsetLeft - 40;
+    const spec = document.querySelector("aside.spec details");
+    if (spec && (matchMedia("(max-width: 76rem)").matches || localStorage.getItem("spec") === "closed")) spec.open = false;
+  };
+  document.addEventListener("DOMContentLoaded", ready);
+  document.addEventListener("htmx:afterSettle", ready);
+  document.addEventListener("toggle", (event) => {
+    if (event.target.parentElement?.matches("aside.spec") && !matchMedia("(max-width: 76rem)").matches)
+      localStorage.setItem("spec", event.target.open ? "open" : "closed");
+  }, true);
+  document.addEventListener("input", (event) => {
+    const box = event.target.closest(".threshold");
+    if (box) threshold(box);
+    if (event.target.matches(".weights input[type=range]")) event.target.nextElementSibling.textContent = event.target.value;
+  });
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest(".builder, .models");
+    if (form) show(form);
+    if (event.target.matches("[data-all]"))
+      for (const box of document.querySelectorAll(`input[name=${event.target.dataset.all}]`)) box.checked = event.target.checked;
+  });
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (button) navigator.clipboard?.writeText(document.getElementById(button.dataset.copy).textContent);
+  });
+  // Files that are dropped anywhere on the drop zone are taken at once.
+  const zone = (event) => event.target.closest?.(".drop");
+  document.addEventListener("dragover", (event) => { if (zone(event)) { event.preventDefault(); zone(event).classList.add("over"); } });
+  document.addEventListener("dragleave", (event) => zone(event)?.classList.remove("over"));
+  document.addEventListener("drop", (event) => {
+    const form = zone(event);
+    if (!form || !event.dataTransfer.files.length) return;
+    event.preventDefault();
+    form.querySelector("input[type=file]").files = event.dataTransfer.files;
+    form.requestSubmit();
+  });
+  // Parts of a tree are moved by dragging them onto a group.
+  let dragged = null;
+  document.addEventListener("dragstart", (event) => { dragged = event.target.closest?.(".tree li")?.dataset.path ?? null; });
+  document.addEventListener("dragover", (event) => { if (dragged !== null && event.target.closest?.(".tree li.group")) event.preventDefault(); });
+  document.addEventListener("drop", (event) => {
+    const group = event.target.closest?.(".tree li.group");
+    if (dragged === null || !group) return;
+    event.preventDefault();
+    const form = document.getElementById("tree");
+    for (const box of form.querySelectorAll("input[name=node]")) box.checked = box.value === dragged;
+    form.querySelector("[name=target]").value = group.dataset.path;
+    form.requestSubmit(form.querySelector("button[value=move]"));
+    dragged = null;
+  });
+})();

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What jobs do, in processes of their own: every task calls the functions that other doors call, and gives plain
+data.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anonfit.errors import RequestError
+from anonfit.runtime.progress import Stage
+from anonfit.spec.model import Spec
+from anonfit.spec.parse import parse_spec, parse_toml
+from anonfit.web.looking import look, read_data, values_of
+from anonfit.web.uniqueness import combinations_of, records_of
+from anonfit.web.workspace import RUNS, SPEC, Workspace
+
+RELEASE = "release"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a task is given: where it works, what is asked, and whom it tells its stages."""
+
+    space: Workspace
+    folder: Path
+    params: Mapping[str, Any]
+    stage: Stage
+
+    def spec(self) -> Spec:
+        """The job's own spec, whose paths stay inside of the workspace."""
+        text = (self.folder / SPEC).read_text(encoding="utf-8")
+        self.space.contain(parse_toml(text, "the spec"))
+        return parse_spec(text, folder=self.space.root)
+
+    def data(self) -> dict[str, Any]:
+        """How the table is read that a question is about."""
+        given = dict(self.params["data"])
+        self.space.contain({"data": given})
+        return given
+
+    def release(self, job_id: str) -> Path:
+        """The release of an earlier job."""
+        return self.space.inside(f"{RUNS}/{job_id}/{RELEASE}")
+
+
+def _run(task: Task) -> dict[str, Any]:
+    """Make and publish a release: what `anonfit run` does."""
+    from anonfit.api import run
+
+    release = run(task.spec(), task.folder / RELEASE, stage=task.stage)
+    return summary(release.report)
+
+
+def summary(report: Mapping[str, Any]) -> dict[str, Any]:
+    """What a list of runs shows of a public report."""
+    audit, asked, lost = report["audit"], report["asked"], report.get("columns_lost") or {}
+    targets = (report.get("comparison") or {}).get("targets") or []
+    return {
+        "k": asked["k"],
+        "algorithm": asked["algorithm"],
+        "released": report["rows"]["released"],
+        "groups": audit["sizes"]["groups"],
+        "smallest": audit["sizes"]["smallest"],
+        "highest": audit["prosecutor"]["highest"],
+        "average": audit["prosecutor"]["average"],
+        "detail": None if lost.get("gcp") is None else round(1 - lost["gcp"], 4),
+        "targets": [
+            {name: target.get(name) for name in ("column", "measure", "purpose", "whole")} for target in targets
+        ],
+        "verdict": report["verdict"],
+    }
+
+
+def _look(task: Task) -> dict[str, Any]:
+    return look(task.space.root, task.data(), int(task.params.get("k", 10)))
+
+
+def _values(task: Task) -> dict[str, Any]:
+    return values_of(task.space.root, task.data(), str(task.params["column"]))
+
+
+def _combinations(task: Task) -> dict[str, Any]:
+    frame = read_data(task.space.root, task.data())
+    return combinations_of(frame, task.params["columns"], int(task.params["k"]))
+
+
+def _records(task: Task) -> dict[str, Any]:
+    """The raw table's own risk: who is alone, and why."""
+    from anonfit.auditing.api import audit
+
+    frame = read_data(task.space.root, task.data())
+    columns = list(task.params["columns"])
+    found = records_of(frame, columns, int(task.params["k"]))
+    return {**found, "audit": _risks(audit(frame, quasi_identifiers=columns).to_dict())}
+
+
+def _risks(audit: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of an audit that the page shows."""
+    names = ("rows", "persons", "sizes", "prosecutor", "journalist", "marketer", "passed", "verdict", "k")
+    return {name: audit.get(name) for name in (*names, "diversity", "raw_columns", "notes")}
+
+
+def _count(task: Task) -> dict[str, Any]:
+    """How many rows a selection selects."""
+    from anonfit.tables.schema import Column, Role
+    from anonfit.workload.parsing import parse_predicate
+    from anonfit.workload.predicates import kinds_of
+    from anonfit.workload.truth import holds
+
+    frame = read_data(task.space.root, task.data())
+    kinds = kinds_of([Column(name, Role.INSENSITIVE) for name in frame.columns], frame)
+    predicate = parse_predicate(str(task.params["where"]), kinds)
+    return {"rows": int(holds(predicate, frame).sum()), "of": frame.height}
+
+
+def _rows(task: Task) -> dict[str, Any]:
+    """Raw rows beside what the release says of them, those of a group together."""
+    import numpy as np
+    import polars as pl
+
+    from anonfit.api import load_table
+    from anonfit.release.bind import source_of
+    from anonfit.release.run import read_source
+
+    spec = parse_spec((task.space.inside(f"{RUNS}/{task.params['run']}/{SPEC}")).read_text(), folder=task.space.root)
+    recoding = load_table(task.release(str(task.params["run"]))).recoding
+    frame = read_source(spec, source_of(spec))[1]
+    names = list(recoding.quasi_identifiers)
+    recoded = recoding.apply(frame.select(names), unseen="suppress")
+    groups = recoded.select(pl.struct(names).rank("dense").alias("group"))["group"].to_numpy()
+    first = np.random.default_rng(int(task.params.get("seed", 0))).permutation(np.unique(groups))[:6]
+    chosen = np.flatnonzero(np.isin(groups, first))
+    chosen = chosen[np.argsort(groups[chosen], kind="stable")][:60]
+    return {
+        "columns": names,
+        "before": [[_text(value) for value in row] for row in frame.select(names)[chosen].iter_rows()],
+        "after": [[_text(value) for value in row] for row in recoded[chosen].iter_rows()],
+        "groups": np.unique(groups[chosen], return_inverse=True)[1].tolist(),
+        "distributions": [_distribution(frame[name], recoded[name]) for name in names],
+    }
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)[:60]
+
+
+def _distribution(before: Any, after: Any) -> dict[str, Any]:
+    """The frequent values of a column before and after."""
+    from anonfit.web.looking import histogram
+
+    counts = after.drop_nulls().cast(str).value_counts(sort=True, name="rows")
+    labels = [(str(value), int(rows)) for value, rows in counts.head(14).iter_rows()]
+    rest = len(after) - sum(rows for _, rows in labels)
+    after_bars = [*labels, ("…", rest)] if rest else labels
+    return {"column": before.name, "before": histogram(before), "after": after_bars, "labels": counts.height}
+
+
+def _audit(task: Task) -> dict[str, Any]:
+    """Audit any file, or a release folder, of the workspace."""
+    from anonfit.auditing.api import audit
+    from anonfit.release.audits import audit_release
+
+    task.stage("Auditing")
+    place = task.space.inside(str(task.params["source"]))
+    asked = {name: task.params[name] for name in ("k", "max_risk") if task.params.get(name)}
+    if place.is_dir():
+        return _risks(audit_release(place, **asked).to_dict())
+    names = list(task.params.get("quasi_identifiers") or ())
+    if not names:
+        raise RequestError("which columns may an attacker know? Name them as quasi-identifiers.")
+    found = audit(place, quasi_identifiers=names, sensitive=list(task.params.get("sensitive") or ()), **asked)
+    return _risks(found.to_dict()) | {"quasi_identifiers": names}
+
+
+def _names(task: Task) -> dict[str, Any]:
+    """The columns of a file."""
+    return {"columns": read_data(task.space.root, task.data()).columns}
+
+
+def _compare(task: Task) -> dict[str, Any]:
+    """Releases side by side, and every two of them together against their table."""
+    from anonfit.evaluation.comparing import compare
+    from anonfit.release.bind import source_of
+
+    runs = [str(run) for run in task.params["runs"]]
+    text = task.space.inside(f"{RUNS}/{runs[0]}/{SPEC}").read_text(encoding="utf-8")
+    source = source_of(parse_spec(text, folder=task.space.root))
+    names = [run.partition("-")[0] for run in runs]
+    found = compare(*(task.release(run) for run in runs), source=source, names=names, stage=task.stage)
+    (task.folder / "compare.html").write_text(found.to_html(), encoding="utf-8")
+    return found.to_dict()
+
+
+def _evaluate(task: Task) -> dict[str, Any]:
+    """How well models do that are taught with releases."""
+    from anonfit.evaluation.grid import evaluate
+
+    def progress(done: int, all_of_them: int, name: str) -> None:
+        task.stage(f"{done} of {all_of_them}: {name}")
+
+    task.stage("Evaluating")
+    words = {"learners": ("tree", "logistic-regression"), "folds": int(task.params.get("folds", 5))}
+    found = evaluate(task.spec(), methods=("spec", "median", "original", "removed"), **words, progress=progress)  # type: ignore[arg-type]
+    return {"summary": json.loads(found.summary().write_json()), "folds": found.folds}
+
+
+TASKS: Mapping[str, Callable[[Task], dict[str, Any]]] = {
+    "run": _run,
+    "look": _look,
+    "values": _values,
+    "combinations": _combinations,
+    "records": _records,
+    "count": _count,
+    "rows": _rows,
+    "audit": _audit,
+    "names": _names,
+    "compare": _compare,
+    "evaluate": _evaluate,
+}

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a real Chromium: the steward's whole way, and what goes wrong on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from web_doors import Server, people, start_server
+
+from commands import command
+
+pytest.importorskip("playwright")
+from walking import CHROMIUM, chromium, give_role, opened, run, settle_all, step, take, whole_way
+
+if CHROMIUM is None:
+    pytest.skip(
+        "NO CHROMIUM IS INSTALLED, SO THE PAGE IS NOT TESTED IN A BROWSER; install it.", allow_module_level=True
+    )
+from playwright.sync_api import Browser, Page, expect
+
+DATA = Path(os.environ.get("ANONFIT_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = DATA if DATA.is_dir() else Path("/nowhere")
+NAMES = "age,workclass,fnlwgt,education,education-num,marital-status,occupation,relationship,race,sex,capital-gain,capital-loss,hours-per-week,native-country,salary-class"
+COUNTED = {"clicks": 0}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as held:
+        yield held
+
+
+def released(page: Page, folder: Path) -> None:
+    """The ZIP that the page gives is what the command makes of the spec that is shown."""
+    step(page, "Hand over")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download the release (ZIP)").click()
+    packed = zipfile.ZipFile(download.value.path())
+    told = command("run", "spec.toml", "--out", "again", "--replace", folder=folder)
+    assert told.returncode == 0, told.stderr
+    for path in (folder / "again").iterdir():
+        assert packed.read(f"release/{path.name}") == path.read_bytes(), path.name
+    assert page.locator("#spec-text").input_value() == (folder / "spec.toml").read_text()
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
+def test_the_whole_way_leads_to_the_release_of_the_shown_spec(server: Server, tmp_path: Path, browser: Browser) -> None:
+    page = opened(browser, server.link)
+    take(page, "people.csv")
+    settle_all(page)
+    run(page)
+    released(page, tmp_path)
+
+
+@pytest.mark.slow
+def test_every_step_of_the_whole_way_is_accessible_light_dark_and_narrow(
+    server: Server, tmp_path: Path, browser: Browser, axe: str
+) -> None:
+    page = opened(browser, server.link)
+
+    def looked_at(name: str) -> None:
+        for width, scheme in ((1400, "light"), (400, "dark")):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+            page.evaluate(axe)
+            found = page.evaluate("axe.run()")["violations"]
+            serious = [each for each in found if each["impact"] in ("serious", "critical")]
+            assert [(each["id"], each["nodes"][0]["html"][:200]) for each in serious] == [], (name, width)
+        page.set_viewport_size({"width": 1400, "height": 900})
+
+    whole_way(page, "people.csv", looked_at)
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """axe-core, of the npm registry."""
+    folder = tmp_path_factory.mktemp("axe")
+    if shutil.which("npm") is None:
+        pytest.skip("THERE IS NO NPM TO FETCH AXE-CORE WITH, SO ACCESSIBILITY IS NOT TESTED.")
+    done = subprocess.run(["npm", "pack", "axe-core@4"], cwd=folder, capture_output=True, check=False)
+    packed = next(folder.glob("axe-core-*.tgz"), None)
+    if done.returncode or packed is None:
+        pytest.skip("AXE-CORE COULD NOT BE FETCHED BY NPM, SO ACCESSIBILITY IS NOT TESTED.")
+    with tarfile.open(packed) as archive:
+        file = archive.extractfile("package/axe.min.js")
+        assert file is not None
+        return file.read().decode()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (DATA / "uci" / "adult.data").exists(), reason="ADULT IS NOT THERE; set ANONFIT_DATA")
+def test_adult_with_hierarchies_of_arx(tmp_path: Path, browser: Browser) -> None:
+    rows = [line for line in (DATA / "uci" / "adult.data").read_text().splitlines() if line.strip()]
+    (tmp_path / "adult.csv").write_text("\n".join([NAMES, *rows]) + "\n")
+    for path in (DATA / "hierarchies" / "arx-adult").glob("*.csv"):
+        shutil.copy(path, tmp_path)
+    server = start_server(tmp_path)
+    page = opened(browser, server.link)
+    take(page, "adult.csv")
+    expect(page.locator("#found-title")).to_contain_text("32,561 rows, 15 columns")
+    step(page, "Columns")
+    page.get_by_role("button", name="Use them").click()
+    expect(page.get_by_role("button", name="Use them")).to_have_count(0)
+    give_role(page, "salary-class", "target")
+    for name in ("fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"):
+        give_role(page, name, "identifier")
+    settle_all(page)
+    run(page)
+    expect(page.locator("#verdict")).to_contain_text("10-anonymous")
+    assert 'taxonomy = "adult_hierarchy_age.csv"' in (tmp_path / "spec.toml").read_text()
+    released(page, tmp_path)
+    server.end()
+
+
+@pytest.mark.slow
+def test_a_messy_table_is_put_right_by_clicks(tmp_path: Path, browser: Browser) -> None:
+    lines = people(600).splitlines()
+    mixed = ["name;age;sex;illness;visits"]
+    mixed += [
+        ";".join([*line.split(","), "-9" if row % 7 == 0 else str(row % 5)]) for row, line in enumerate(lines[1:])
+    ]
+    (tmp_path / "messy.csv").write_text("\n".join(mixed) + "\n")
+    server = start_server(tmp_path)
+    page = opened(browser, server.link)
+    take(page, "messy.csv")
+    chip = page.get_by_role("button", name="visits: Yes, missing")
+    chip.click()
+    expect(chip).to_have_count(0)
+    assert '"-9"' in (tmp_path / "spec.toml").read_text()
+    page.get_by_text("Read it in another way").click()
+    page.get_by_label("Delimiter").fill("|")
+    page.get_by_role("button", name="Read it like this").click()
+    expect(page.locator("#found-title")).to_contain_text("1 columns")
+    page.get_by_role("button", name="Undo the last change").click()
+    expect(page.locator("#found-title")).to_contain_text("5 columns")
+    server.end()
+
+
+@pytest.mark.slow
+def test_three_hundred_columns_stay_usable(tmp_path: Path, browser: Browser) -> None:
+    names = ["age", "sex", *(f"answer_{number}" for number in range(298))]
+    rows = [
+        [str(20 + row % 60), "fm"[row % 2], *(str((row * 7 + number) % 5) for number in range(298))]
+        for row in range(400)
+    ]
+    (tmp_path / "wide.csv").write_text("\n".join([",".join(names), *(",".join(row) for row in rows)]) + "\n")
+    server = start_server(tmp_path)
+    page = opened(browser, server.link)
+    take(page, "wide.csv")
+    step(page, "Columns")
+    page.get_by_label("Find").fill("answer_")
+    expect(page.get_by_text("298 shown")).to_be_visible()
+    page.get_by_label("Tick all shown").check()
+    page.locator("#many-role").select_option("insensitive")
+    page.locator("#many input[name=settle]").check()
+    page.get_by_role("button", name="Change those ticked").click()
+    expect(page.locator("tbody tr.role-insensitive")).to_have_count(298)
+    assert "find=answer_" in page.url
+    settle_all(page)
+    run(page)
+    server.end()
+
+
+@pytest.mark.slow
+def test_an_infeasible_demand_is_told_and_mended(server: Server, browser: Browser) -> None:
+    page = opened(browser, server.link)
+    take(page, "people.csv")
+    settle_all(page)
+    page.locator("#k").fill("5000")
+    page.locator("section[aria-labelledby=k-title] button", has_text="Save").first.click()
+    expect(page.locator("#k")).to_have_value("5000")
+    run(page, "failed")
+    expect(page.locator("#verdict")).to_contain_text("came to nothing")
+    step(page, "Demands")
+    page.locator("#k").fill("5")
+    page.locator("section[aria-labelledby=k-title] button", has_text="Save").first.click()
+    expect(page.locator("#spec-text")).to_have_value(lambda_of("k = 5  #"))
+    run(page)
+
+
+def lambda_of(text: str):
+    import re
+
+    return re.compile(re.escape(text))
+
+
+@pytest.mark.slow
+def test_cancel_two_browsers_back_and_reload(tmp_path: Path, browser: Browser) -> None:
+    lines = people(20_000).splitlines()
+    (tmp_path / "people.csv").write_text("\n".join([lines[0], *lines[1:] * 40]) + "\n")
+    server = start_server(tmp_path)
+    first = opened(browser, server.link)
+    take(first, "people.csv")
+    settle_all(first)
+    first.get_by_role("button", name="Open in another browser").click()
+    link = first.locator(".flash").inner_text().rpartition(" ")[2]
+    second = opened(browser, link)
+    step(second, "Explore")
+    step(first, "Explore")
+    first.get_by_role("button", name="Run with k").click()
+    expect(first.locator(".state")).to_have_text("running")
+    second.reload()
+    expect(second.locator("#verdict")).to_contain_text("is at work")
+    second.get_by_role("button", name="Cancel run").click()
+    expect(second.locator(".state")).to_have_text("cancelled")
+    expect(first.locator(".state")).to_have_text("cancelled")
+    step(first, "Demands")
+    first.go_back()
+    expect(first.locator(".rail .here")).to_contain_text("Explore")
+    first.go_forward()
+    expect(first.locator(".rail .here")).to_contain_text("Demands")
+    step(second, "Demands")
+    second.locator("#k").fill("7")
+    second.locator("section[aria-labelledby=k-title] button", has_text="Save").first.click()
+    expect(second.locator("#k")).to_have_value("7")
+    first.locator("#spec-text").fill("version = 1\n")
+    first.get_by_role("button", name="Save the text").click()
+    expect(first.locator(".flash")).to_contain_text("changed in another window")
+    assert "k = 7" in (tmp_path / "spec.toml").read_text()
+    assert json.loads((next((tmp_path / "runs").iterdir()) / "job.json").read_text())["state"] == "cancelled"
+    server.end()
+
+
+@pytest.mark.slow
+def test_the_whole_page_works_by_keyboard_alone(server: Server, browser: Browser) -> None:
+    page = opened(browser, server.link)
+
+    def tab_to(words: str) -> None:
+        for _ in range(120):
+            page.keyboard.press("Tab")
+            label = page.evaluate(
+                "(document.activeElement.ariaLabel || document.activeElement.textContent || '').trim()"
+            )
+            if label.startswith(words):
+                return
+        raise AssertionError(f"{words} cannot be reached")
+
+    tab_to("Take it: people.csv")
+    page.keyboard.press("Enter")
+    expect(page.locator("#found-title")).to_be_visible()
+    tab_to("Next: Columns")
+    page.keyboard.press("Enter")
+    expect(page.locator("table.columns")).to_be_visible()
+    page.get_by_label("Role of illness", exact=True).focus()
+    page.keyboard.press("I")
+    expect(page.get_by_label("Role of illness", exact=True)).not_to_have_value("sensitive")

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every step does what it shows, and everything it does is an edit of the spec."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from web_doors import OWN, SPEC, Door, people
+
+import anonfit.web
+from anonfit.tables.taxonomy_files import read_taxonomy
+from anonfit.web.answers import texts
+from anonfit.web.demand_pages import PRESETS
+from anonfit.web.jobs import Jobs
+
+HOME = Path(anonfit.web.__file__).parent
+
+
+@pytest.fixture(scope="module")
+def spec_of(shared: Door):
+    """A page whose table was looked at; its spec is put back before every test."""
+    shared.post("/table/choose", source="people.csv")
+    proposed = shared.spec
+
+    def reset(text: str = SPEC) -> Door:
+        (shared.folder / "spec.toml").write_text(text)
+        return shared
+
+    reset.proposed = proposed  # type: ignore[attr-defined]
+    return reset
+
+
+def read(door: Door) -> dict:
+    return tomllib.loads(door.spec)
+
+
+def test_every_text_that_is_shown_is_there_and_none_is_idle() -> None:
+    sources = [path.read_text() for path in (*HOME.rglob("*.html"), *HOME.glob("*.py"))]
+    used = {name for text in sources for name in re.findall(r"say\(\s*f?[\"']([a-z_.\-]+)[\"']", text)}
+    begun = tuple({name for text in sources for name in re.findall(r"[\"']([a-z_]+\.[a-z_]*)[\"'] ~", text)})
+    begun += ("explore.method_", "reading.", "table.here", "table.others")
+    whole = {name for name in used if not name.endswith((".", "_"))}
+    assert whole <= set(texts())
+    assert [name for name in texts() if name not in whole and not name.startswith(begun)] == []
+
+
+def test_a_table_is_taken_and_everything_is_proposed(spec_of) -> None:
+    proposed = tomllib.loads(spec_of.proposed)
+    assert proposed["data"]["source"] == "people.csv"
+    assert {name: column["role"] for name, column in proposed["columns"].items()} == {
+        "name": "identifier",
+        "age": "quasi-identifier",
+        "sex": "quasi-identifier",
+        "illness": "sensitive",
+    }
+    door = spec_of(spec_of.proposed)
+    assert "decisions are open" in door.page.get("/explore").text
+    assert re.search(r'<button class="big" disabled', door.page.get("/explore").text)
+    assert "decisions are open" in door.post("/explore/run").text
+    assert door.jobs.all("run") == []
+
+
+def test_roles_types_and_many_columns_at_once(spec_of) -> None:
+    door = spec_of()
+    door.post("/columns/role", column="sex", role="insensitive")
+    door.post("/columns/type", column="age", type="continuous")
+    assert read(door)["columns"]["sex"]["role"] == "insensitive"
+    assert read(door)["columns"]["age"]["type"] == "continuous"
+    door.post("/columns/many", column=["age", "sex"], role="quasi-identifier", type="nominal", settle="yes")
+    assert {read(door)["columns"][name]["type"] for name in ("age", "sex")} == {"nominal"}
+    assert "is not known" in door.post("/columns/role", column="age", role="boss").text
+    assert "no such column" in door.post("/columns/role", column="none", role="target").text
+
+
+def test_a_column_that_becomes_sensitive_is_asked_something(spec_of) -> None:
+    door = spec_of()
+    door.post("/columns/role", column="sex", role="sensitive")
+    assert [demand["column"] for demand in read(door)["privacy"]["diversity"]] == ["sex"]
+
+
+def test_demands_presets_waivers_and_settings(spec_of) -> None:
+    door = spec_of()
+    door.post("/demands/preset", preset="ema-0070")
+    assert read(door)["privacy"]["k"] == PRESETS["ema-0070"]["k"] == 11
+    door.post("/demands/ask", column="illness", model="t-closeness", **{"t-closeness:t": "0,4"})
+    assert read(door)["privacy"]["diversity"] == [{"column": "illness", "model": "t-closeness", "t": 0.4}]
+    door.post("/demands/drop", column="illness", number="0")
+    assert "everybody in a group may have the same value" in door.page.get("/demands").text.lower().replace(
+        "Everybody", "everybody"
+    )
+    door.post("/demands/waive", column="illness", reason="for a test")
+    assert read(door)["columns"]["illness"]["reason"] == "for a test"
+    door.post("/demands/set", **{"privacy.suppression_limit": "0.05", "output.format": "parquet"})
+    assert (read(door)["privacy"]["suppression_limit"], read(door)["output"]["format"]) == (0.05, "parquet")
+    assert "a number is expected" in door.post("/demands/set", **{"privacy.k": "many"}).text
+
+
+def test_selections_are_built_counted_and_shown_as_sql(spec_of) -> None:
+    door = spec_of()
+    fields = {"column": ["age", "sex", ""], "operator": [">=", "in", "="], "value": ["50", "f", ""]}
+    seen = door.page.post("/demands/selection/preview", data=fields, headers={"origin": OWN}).text
+    rows = [line.split(",") for line in people().splitlines()[1:]]
+    number = sum(int(row[1]) >= 50 and row[2] == "f" for row in rows)
+    assert f"{number} of 400 rows" in seen
+    assert "age &gt;= 50 and sex in (&#39;f&#39;)" in seen
+    door.post("/demands/selection", weight="2", **fields)
+    assert read(door)["workload"]["selections"] == [{"where": "age >= 50 and sex in ('f')", "weight": 2.0}]
+    door.post("/demands/selection", remove="0")
+    assert "selections" not in read(door).get("workload", {})
+    wrong = door.page.post("/demands/selection/preview", data={"where": "drop table x"}, headers={"origin": OWN})
+    assert 'class="bad"' in wrong.text
+
+
+def test_targets_and_weights(spec_of) -> None:
+    door = spec_of()
+    door.post("/demands/target", column="illness", act="add")
+    assert read(door)["columns"]["illness"]["role"] == "target"
+    door.post("/demands/weights", **{"weight:age": "3", "weight:sex": "1"})
+    assert read(door)["workload"]["weights"] == {"age": 3.0}
+    door.post("/demands/target", column="illness", act="remove")
+    assert "targets" not in read(door)["workload"]
+
+
+BUILT = {
+    "intervals": {"low": "0", "high": "100", "step": "10", "factor": "2"},
+    "cuts": {"cuts": "30, 50, 70\n50"},
+    "order": {"groups": "4, 2"},
+    "mask": {},
+    "frequency": {"minimum": "20"},
+    "flat": {"listed": "91\n92"},
+}
+
+
+@pytest.mark.parametrize("builder", BUILT)
+def test_hierarchies_are_built_with_a_preview_and_named_in_the_spec(spec_of, builder: str) -> None:
+    door = spec_of()
+    fields = {"column": "age", "builder": builder, **BUILT[builder]}
+    seen = door.page.post("/hierarchy/preview", data=fields, headers={"origin": OWN}).text
+    assert "All values of the table are in it." in seen
+    door.post("/hierarchy/build", **fields)
+    taxonomy = read_taxonomy(door.folder / read(door)["columns"]["age"]["taxonomy"])
+    assert taxonomy.height >= 1
+    packed = door.page.get("/hierarchy/download?column=age")
+    assert len(packed.text.splitlines()) == len(taxonomy.leaves)
+
+
+def test_a_tree_is_edited_and_taken_from_arx(spec_of) -> None:
+    door = spec_of()
+    sent = {"file": ("sex.csv", b"f;human;*\nm;human;*\nx;other;*\n")}
+    door.page.post("/hierarchy/upload", data={"column": "sex"}, files=sent, headers={"origin": OWN})
+    assert "All values of the table are in it." in door.page.get("/hierarchy?column=sex&wait=1").text
+
+    def tree() -> dict:
+        return read_taxonomy(door.folder / read(door)["columns"]["sex"]["taxonomy"]).to_tree()
+
+    door.post("/hierarchy/edit", column="sex", act="group", node=["0.0", "1.0"], name="both")
+    assert [part["name"] for part in tree()["children"]] == ["human"]
+    door.post("/hierarchy/edit", column="sex", act="dissolve", node=["0"])
+    assert sorted(part["name"] for part in tree()["children"]) == ["both", "m"]
+    door.post(
+        "/hierarchy/edit",
+        column="sex",
+        act="move",
+        node="1",
+        target="0" if tree()["children"][0]["name"] == "both" else "",
+    )
+    door.post("/hierarchy/edit", column="sex", act="rename", node="0", name="all of them")
+    assert "all of them" in json.dumps(tree())
+    told = door.post("/hierarchy/edit", column="sex", act="move", node="0", target="0").text
+    assert "into itself" in told
+    bad = door.page.post(
+        "/hierarchy/upload", data={"column": "sex"}, files={"file": ("a.csv", b"f;*\nf;g;*\n")}, headers={"origin": OWN}
+    )
+    assert bad.status_code == 200
+    door.post("/hierarchy/drop", column="sex")
+    assert "taxonomy" not in read(door)["columns"]["sex"]
+
+
+def test_runs_are_tried_shown_compared_and_handed_over(spec_of) -> None:
+    door = spec_of()
+    told = door.post("/explore/try", ks="5, 20", method=["purpose", "blind"])
+    assert told.status_code == 200
+    runs = door.jobs.all("run")
+    assert len(runs) == 4
+    assert {door.jobs.wait(job.id, 120).state for job in runs} == {"done"}
+    page = door.page.get("/explore").text
+    assert page.count("<circle") == 4
+    ids = [job.id for job in runs if "k = 5\n" in (door.jobs.folder(job.id) / "spec.toml").read_text()][:2]
+    door.post("/explore/compare", id=ids)
+    door.jobs.wait(door.jobs.all("compare")[0].id, 60)
+    compared = door.page.get(f"/explore?a={ids[0]}&b={ids[1]}").text
+    assert "Both together" in compared
+    for path in ("utility?records=1", "risk?records=1", "handover"):
+        shown = door.page.get(f"/{path}{'&' if '?' in path else '?'}run={ids[0]}")
+        assert shown.status_code == 200
+        assert "What" in shown.text
+    report = door.page.get(f"/runs/{ids[0]}/report.html")
+    assert "sandbox" in report.headers["content-security-policy"]
+    assert "script-src" not in report.headers["content-security-policy"]
+    door.post("/explore/take", id=ids[0])
+    assert door.spec == (door.jobs.folder(ids[0]) / "spec.toml").read_text()
+    door.post("/explore/remove", id=ids[1])
+    assert len(door.jobs.all("run")) == 3
+
+
+def test_uploads_are_removed_by_a_click_and_by_age(door: Door) -> None:
+    sent = {"file": ("people.csv", people(60).encode())}
+    shown = door.page.post("/table/upload", files=sent, headers={"origin": OWN})
+    assert "60 rows" in shown.text
+    assert read(door)["data"]["source"] == "uploads/people.csv"
+    space = door.jobs.space
+    old = door.folder / "uploads" / "old.csv"
+    old.write_text("a\n1\n")
+    for path in (old, door.folder / "uploads" / "people.csv"):
+        os.utime(path, (time.time() - 40 * 86400,) * 2)
+    assert space.sweep(30) == 1
+    assert not old.exists()
+    door.post("/table/remove", source="uploads/people.csv")
+    assert list((door.folder / "uploads").iterdir()) == []
+    assert "only uploads can be removed" in door.post("/table/remove", source="people.csv").text
+    assert (door.folder / "people.csv").exists()
+
+
+def test_a_file_from_elsewhere_is_audited(spec_of) -> None:
+    door = spec_of()
+    door.post("/risk/audit", source="people.csv", quasi_identifiers="age, sex", sensitive="illness", k="3")
+    job = door.jobs.wait(door.jobs.all("audit")[0].id, 60)
+    assert job.state == "done"
+    assert "k = 3 of age, sex (found" in door.page.get("/risk").text
+
+
+def test_answers_are_remembered_for_the_same_table_only(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    door.post("/table/choose", source="people.csv")
+    asked = []
+    monkeypatch.setattr(Jobs, "submit", lambda *words, **more: asked.append(words))
+    assert door.page.get("/columns").status_code == 200
+    assert asked == []
+    (door.folder / "people.csv").write_text(people(50))
+    assert "Looking at the table" in door.page.get("/columns").text
