@@ -108,6 +108,7 @@ def make(
         with opened(name, spec, schema, source, options, folder, threads=threads) as engine:
             check_raw(engine, spec, schema)
             spec, asked = _with_log(spec, schema, engine, stage)
+            spec = spec.settled(engine.rows)
             spec, result, exploration = _anonymized(engine, spec, schema, threads, stage, stopping)
             stage("Writing labels")
             written = _written(engine, result, spec, schema, folder, threads)
