@@ -23,7 +23,7 @@ from anonfit.workload.denoising import Predictor, fit_numbers, fit_shares, fixed
 from anonfit.workload.denoising_models import make_examples, mixed
 from anonfit.workload.targets import Workload
 
-MOST_LEARNED = 100_000
+MOST_LEARNED = 60_000
 """Models learn from about so many rows: more make them slower and hardly better."""
 MOST_CLASSES = 16
 """That are told apart; of more, the most common ones, and all others are one."""
@@ -171,10 +171,10 @@ def _merged(classes: NDArray[np.float64]) -> tuple[NDArray[np.int64], int]:
 
 
 def price_of_classes(shares: NDArray[np.float64], k: int) -> float:
-    """What it costs to estimate the shares of classes in one more group, in nats: half a nat for each number that is
-    estimated. Of classes that k persons hardly have, there is less to estimate.
+    """What it costs to estimate the shares of classes in one more group, in nats: one for each number that is
+    estimated, as Akaike's criterion has it. Of classes that k persons hardly have, there is less to estimate.
     """
-    return max(1.0, float(np.minimum(1.0, k * shares).sum()) - 1.0) / 2
+    return max(1.0, float(np.minimum(1.0, k * shares).sum()) - 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ class _Learner:
             numbers = target.scale.restore(labels)
             examples = make_examples(columns, codes, numbers, self.gathered.rows, self.gathered.masses)
             fitted = fit_numbers(columns, examples, **asked)
-            return Expected(place, replace(target, price=self._price(fitted, fitted.noise)), kept, fitted)
+            return Expected(place, replace(target, price=self._price(fitted, 2 * fitted.noise)), kept, fitted)
         assert isinstance(target, ClassTarget)
         classes = np.bincount(labels, self.gathered.masses, minlength=target.width).astype(np.float64)
         merged, width = _merged(classes)

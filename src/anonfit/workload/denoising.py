@@ -125,12 +125,12 @@ def fit_shares(
         width: How many classes there are.
         complete: Whether the examples of a cell are all of its rows.
         seed: Another seed divides the cells into other folds.
-        threads: How many models are fitted at once; by default as many as there are cores.
+        threads: How many threads predict; by default as many as there are cores.
     """
     counts = np.bincount(examples.target, examples.rows, minlength=width)
     common = np.sort(np.argsort(-counts, kind="stable")[:_MOST_SIGNALS])
     signals = (examples.target[:, None] == (np.array([1]) if width == 2 else common)).astype(np.float64)
-    fitted = _fitted(columns, examples, signals, partial(learn_classes, width=width), seed, threads)
+    fitted = _fitted(columns, examples, signals, partial(learn_classes, width=width), seed)
     each = (examples.target[:, None] == np.arange(width)).astype(np.float64)
     known, expected = _known(fitted, examples, each, threads)
     mean = np.average(expected, axis=0, weights=known.rows)
@@ -154,7 +154,7 @@ def fit_numbers(
     `fit_shares`.
     """
     numbers = examples.target.astype(np.float64)
-    fitted = _fitted(columns, examples, numbers[:, None], learn_numbers, seed, threads)
+    fitted = _fitted(columns, examples, numbers[:, None], learn_numbers, seed)
     known, expected = _known(fitted, examples, numbers[:, None], threads)
     places = np.searchsorted(known.keys, examples.cells)
     errors = examples.weights @ (numbers - expected[places, 0]) ** 2
@@ -175,7 +175,6 @@ def _fitted(
     signals: Matrix,
     learn: Callable[[TrainingRows], Model],
     seed: int,
-    threads: int | None,
 ) -> Predictor:
     """A model for each fold of cells: it learns from the others, but for a few that tell when to stop."""
     _require_models()
@@ -191,7 +190,8 @@ def _fitted(
         given = features.matrix(examples.codes, folds, fold), features.categorical, examples.target, examples.weights
         return learn(TrainingRows(*given, learned, others & checked & ~learned, max(rows, 1.0)))
 
-    return Predictor(tuple(columns), features, tuple(_side_by_side(fit, threads)), seed)
+    # One after another: while it fits, scikit-learn changes the filters of warnings, which all threads share.
+    return Predictor(tuple(columns), features, tuple(_side_by_side(fit, 1)), seed)
 
 
 def _side_by_side(work: Callable[[int], Any], threads: int | None) -> list[Any]:

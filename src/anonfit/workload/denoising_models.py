@@ -268,6 +268,8 @@ _STEP, _LONGEST_STEP = 0.1, 0.3
 _LEAVES = 15
 _ITERATIONS, _FEWEST_ITERATIONS = 200, 20
 _TREES = 400  # a class has its own trees: with more classes there are fewer iterations, of longer steps
+_MANY_EXAMPLES = 40_000
+_FASTER = 3  # so many times fewer and longer steps where examples are many
 _PENALTY = 5.0
 _PATIENCE = 10
 _FEWEST_ROWS = 20
@@ -284,11 +286,7 @@ def learn_classes(training: TrainingRows, width: int) -> Model:
         return Constant(shares)
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    iterations = _ITERATIONS
-    if known.sum() > 2:
-        iterations = min(_ITERATIONS, max(_FEWEST_ITERATIONS, _TREES // int(known.sum())))
-    step = min(_LONGEST_STEP, _STEP * _ITERATIONS / iterations)
-    classifier = HistGradientBoostingClassifier(**_settings(training, iterations, step))
+    classifier = HistGradientBoostingClassifier(**_settings(training, int(known.sum())))
     fitted = _fit(classifier, training, training.target, training.checked & known[training.target])
     return Classifier(fitted, np.flatnonzero(known), width)
 
@@ -308,7 +306,7 @@ def learn_numbers(training: TrainingRows) -> Model:
         return Constant(np.array([min(max(low + centre * (high - low), low), high)]))
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    regressor = HistGradientBoostingRegressor(**_settings(training, _ITERATIONS, _STEP))
+    regressor = HistGradientBoostingRegressor(**_settings(training, 2))
     fitted = _fit(regressor, training, (spread - centre) / scale, training.checked)
     return Regressor(fitted, low, high, centre, scale)
 
@@ -322,10 +320,12 @@ def _shares(classes: NDArray[np.int64], weights: NDArray[np.float64], width: int
     return shares
 
 
-def _settings(training: TrainingRows, iterations: int, step: float) -> dict[str, Any]:
+def _settings(training: TrainingRows, classes: int) -> dict[str, Any]:
+    trees = _TREES // (_FASTER if training.learned.sum() >= _MANY_EXAMPLES else 1)
+    iterations = max(_FEWEST_ITERATIONS, min(_ITERATIONS, trees // classes))
     return {
         "max_iter": iterations,
-        "learning_rate": step,
+        "learning_rate": min(_LONGEST_STEP, _STEP * _ITERATIONS / iterations),
         "max_leaf_nodes": _LEAVES,
         "min_samples_leaf": max(1, round(_LEAF_ROWS / training.rows)),
         "l2_regularization": _PENALTY,
