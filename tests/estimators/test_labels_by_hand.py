@@ -42,6 +42,15 @@ def test_numbers_between_cuts() -> None:
 
 
 @pytest.mark.parametrize(
+    "labels", [["< 25", "missing or [25, 30)", "missing", "≥ 30"], ["a", "{a, b}", "missing or c"]]
+)
+def test_both_are_the_expected_values_and_the_ends(labels: list[str]) -> None:
+    expected, ends, both = (np.array(encoded(labels, encoding)) for encoding in ("expected", "ends", "both"))
+    assert both.tolist() == np.hstack([expected[:, :-1], ends[:, :2], expected[:, -1:]]).tolist()
+    assert names(labels, "both") == [*names(labels, "expected")[:-1], *names(labels)]
+
+
+@pytest.mark.parametrize(
     ("cut", "below", "above"), [("30", 0, 60), ("-5", -10, 0), ("0", -1, 1), ("0.25", 0, 0.5), ("1e+20", 0, 2e20)]
 )
 def test_around_a_single_cut_sides_reach_as_far_as_it_is_from_zero(cut: str, below: float, above: float) -> None:

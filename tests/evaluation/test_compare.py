@@ -204,7 +204,7 @@ def test_persons_are_counted_by_a_count_column() -> None:
 
 
 def test_withheld_rows_are_charged_where_they_may_be_told() -> None:
-    extended = release(k=20).extend(people(200, seed=3), suppression_limit=1.0)
+    extended = release(k=20, min_gain=0.0).extend(people(200, seed=3), suppression_limit=1.0)
     withheld = extended.report["rows"]["withheld"]
     assert isinstance(withheld, int)
     assert withheld >= 20

@@ -165,7 +165,7 @@ def test_rows_without_a_label_are_neither_learned_from_nor_tested_on() -> None:
 
 
 def test_a_quasi_identifier_can_be_predicted_by_raw_test_rows_only() -> None:
-    asked = spec(SPEC.replace('targets = ["ill"]', 'targets = ["age"]'))
+    asked = spec(SPEC.replace('targets = ["ill"]', 'targets = ["age"]\n[method]\ncriterion = "lsd"'))
     with pytest.raises(RequestError, match="use the protocol 'raw-test'"):
         evaluated(asked=asked)
     frame = people(ROWS).with_columns(hours=pl.col("age") * 2)

@@ -54,6 +54,8 @@ SELECT sex, avg(stay) FROM patients WHERE age BETWEEN 20 AND 40 GROUP BY sex;
 """
 
 BLIND = 'method.criterion="median"'
+RAW = ["workload.denoise=false", "method.min_gain=0.0", 'columns.country.split="multiway"']
+"""By raw labels, to the end, level by level of a taxonomy: what a target alone does not ask for."""
 TDR = 'method.algorithm="tdr"'
 TREE = ['method.algorithm="tree"', 'columns.illness.role="insensitive"', 'columns.costs={role="identifier"}',
         'columns.score.role="identifier"', "privacy.diversity=[]", 'data.missing_policy="drop"']  # fmt: skip
@@ -72,7 +74,7 @@ def _costs(text: str) -> list[str]:
     return ['columns.costs={role="sensitive"}', f'privacy.diversity=[{illness}, {{column="costs", {text}}}]']
 
 
-REQUESTS: dict[str, list[str]] = {
+BY_RAW_VALUES: dict[str, list[str]] = {
     "median": [BLIND],
     "infogain": [],
     "infogain all cuts": ['method.candidates="all"'],
@@ -99,7 +101,6 @@ REQUESTS: dict[str, list[str]] = {
     "features": ["workload.targets=[]", 'workload.features=["age", "stay"]'],
     "selected by": ["workload.targets=[]", 'workload.selected_by=["country"]'],
     "clustering": ["workload.targets=[]", 'method.criterion="clustering"', "workload.clusters=3"],
-    "explore": ["workload.targets=[]", 'method.criterion="explore"'],
     "query log": ["workload.targets=[]", 'workload.query_log={path="log.sql"}'],
     "query log as a judge": ['workload.query_log={path="log.sql", learn=false}'],
     "query log minterms": ["workload.targets=[]", 'workload.query_log={path="log.sql", minterms=6}'],
@@ -134,6 +135,18 @@ REQUESTS: dict[str, list[str]] = {
     "parquet": ['output.format="parquet"'],
     "arrow": ['output.format="arrow"'],
     "k 40": ["privacy.k=40"],
+}
+
+OTHERS: dict[str, list[str]] = {
+    "target alone": [],
+    "target alone k 3": ["privacy.k=3"],
+    "target alone of numbers": ['workload.targets=["score"]'],
+    "target alone twice": ['workload.targets=["outcome", {column="score", weight=0.5}]'],
+    "target alone itself generalized": ['workload.targets=["outcome", "age"]'],
+    "target alone then selections": [SELECTIONS],
+    "target alone count and sample weight": ['columns.persons.role="count"', 'columns.weight.role="sample-weight"'],
+    "target alone with weights": ["workload.weights={age=2.0, country=0.5}"],
+    "explore": ["workload.targets=[]", 'method.criterion="explore"'],
     "tdr": [TDR],
     "tdr infogain": [TDR, 'method.criterion="infogain"'],
     "tdr several": [
@@ -154,6 +167,8 @@ REQUESTS: dict[str, list[str]] = {
     "tree table k 30": [*TREE, "privacy.k=30", "method.pruning=0.1"],
     "tree table id3": [*TREE, *NAMES],
 }
+
+REQUESTS = {name: [*RAW, *settings] for name, settings in BY_RAW_VALUES.items()} | OTHERS
 
 TREES: dict[str, list[str]] = {
     "c45": TREE,

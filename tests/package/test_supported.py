@@ -102,12 +102,14 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "numbers in a taxonomy": ("years", {"taxonomies": {"years": AGES}}),
 }
 
+INFOGAIN = {"criterion": "infogain"}
 PURPOSES: dict[str, dict[str, Any]] = {
     "median": {"criterion": "median"},
-    "infogain": {"targets": ["outcome"]},
-    "infogain, all cuts": {"targets": ["outcome"], "candidates": "all"},
-    "infogain, several": {"targets": ["outcome", {"column": "second", "weight": 0.5}]},
-    "infogain, denoised": {"targets": ["outcome"], "denoise": True},
+    "targets": {"targets": ["outcome"]},
+    "infogain": {**INFOGAIN, "targets": ["outcome"]},
+    "infogain, all cuts": {**INFOGAIN, "targets": ["outcome"], "candidates": "all"},
+    "infogain, several": {**INFOGAIN, "targets": ["outcome", {"column": "second", "weight": 0.5}]},
+    "infogain, denoised": {**INFOGAIN, "targets": ["outcome"], "denoise": True},
     "infogain, predicted": {"targets": [{"column": "outcome", "model": Ranks()}]},
     "lsd": {"criterion": "lsd", "targets": ["cost"]},
     "lsd, several": {"criterion": "lsd", "targets": ["cost", "days"]},
@@ -120,9 +122,15 @@ PURPOSES: dict[str, dict[str, Any]] = {
     "weighted, blend": {"criterion": "weighted", "weights": {"{0}": 2.0}, "weight_rule": "blend", "alpha": 0.3},
     "weighted, naive": {"criterion": "weighted", "weights": {"{0}": 2.0}, "weight_rule": "naive"},
     "weighted, probabilistic": {"criterion": "weighted", "weights": {"{0}": 2.0}, "weight_rule": "probabilistic"},
-    "infogain, weighted": {"targets": ["outcome"], "weights": {"{0}": 2.0}, "weight_rule": "product"},
-    "infogain, combined": {"targets": ["outcome"], "weights": {"{0}": 2.0}, "weight_rule": "combined", "gamma": 0.1},
-    "infogain, found weights": {"targets": ["outcome"], "weights_from": "accuracy"},
+    "infogain, weighted": {**INFOGAIN, "targets": ["outcome"], "weights": {"{0}": 2.0}, "weight_rule": "product"},
+    "infogain, combined": {
+        **INFOGAIN,
+        "targets": ["outcome"],
+        "weights": {"{0}": 2.0},
+        "weight_rule": "combined",
+        "gamma": 0.1,
+    },
+    "infogain, found weights": {**INFOGAIN, "targets": ["outcome"], "weights_from": "accuracy"},
     "clustering": {"criterion": "clustering"},
     "explore": {"criterion": "explore", "time_budget": 0.001},  # two ways, the first of which is median
     "tdr, score": {"algorithm": "tdr", "targets": ["outcome"]},

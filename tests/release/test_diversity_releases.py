@@ -177,6 +177,7 @@ def test_no_group_tells_a_target_with_more_confidence(target: Any, confidence: f
         "targets": [target],
         "insensitive": [one for one in RAW if one != name],
         "release": RAW,
+        "min_gain": 0.0,
     }
     costs = frame["cost"].to_list()
     edges = edges or [(min(costs) + max(costs)) / 2]

@@ -76,6 +76,7 @@ def test_all_that_was_asked_is_told_in_sentences() -> None:
         selections=["age > 50"],
         max_confidence=0.95,
         min_gain=0.25,
+        denoise=False,
         split_on=["age"],
     )
     asked = release.report["asked"]

@@ -13,6 +13,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import anonfit as af
+from anonfit.report.asking import STOPPED
 
 K = 5
 AGES = np.arange(200) % 80 + 10
@@ -61,7 +62,9 @@ def test_the_report_names_the_criterion_that_chose_the_splits(
     assert (told["kind"], told["used"]) == (kind, True)
     words = "its classes" if kind == "classes" else "a number"
     assert report["asked"]["sentences"][1:] == [
-        f"Made to predict {target} ({words}).",
+        f"Made to predict {target} ({words})"
+        + (", judged by the predictions of models fitted on other rows." if criterion == "auto" else "."),
+        *([STOPPED] if criterion == "auto" else []),
         f"Splits were chosen by {algorithm}.",
     ]
     (predicted,) = report["predictions"]

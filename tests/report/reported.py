@@ -48,11 +48,12 @@ WORDS: dict[str, Any] = {
 }
 KINDS: dict[str, dict[str, Any]] = {
     "blind": {"insensitive": ["outcome", "cost"]},
-    "classes": {"targets": ["outcome"], "insensitive": ["cost"]},
+    "classes": {"targets": ["outcome"], "insensitive": ["cost"], "criterion": "infogain"},
     "numbers": {"targets": ["cost"], "insensitive": ["outcome"]},
     "generalized": {
         "targets": ["sex", {"column": "age", "equal_width": 3}, "height"],
         "insensitive": ["outcome", "cost"],
+        "min_gain": 0.0,
     },
     "selections": {"selections": ["age >= 60", "age = 30", {"each": "sex"}], "insensitive": ["outcome", "cost"]},
     "everything": {
@@ -62,8 +63,8 @@ KINDS: dict[str, dict[str, Any]] = {
         "sensitive": {"illness": {"model": "distinct-l", "l": 2}},
     },
     "capped": {"targets": ["outcome"], "insensitive": ["cost"], "max_confidence": 0.95},
-    "bounds": {"targets": ["outcome"], "insensitive": ["cost"], "values": "bounds"},
-    "middles": {"targets": ["outcome"], "insensitive": ["cost"], "values": "representative"},
+    "bounds": {"targets": ["outcome"], "insensitive": ["cost"], "values": "bounds", "min_gain": 0.0},
+    "middles": {"targets": ["outcome"], "insensitive": ["cost"], "values": "representative", "min_gain": 0.0},
 }
 
 

@@ -91,7 +91,42 @@ def test_demands_and_workload_are_public_but_for_what_is_selected() -> None:
 
 
 def test_targets_that_are_not_listed_are_not_listed_in_public() -> None:
-    assert published(spec_of(people()))["workload"] == {"denoise": False, "selections": 0, "weights": {}}
+    assert published(spec_of(people()))["workload"] == {"denoise": "auto", "selections": 0, "weights": {}}
+
+
+@pytest.mark.parametrize(
+    ("method", "workload", "settled"),
+    [
+        ({}, {}, (True, "auto")),
+        ({"criterion": "infogain"}, {}, (False, 0.0)),
+        ({"criterion": "median"}, {}, (False, 0.0)),
+        ({"min_gain": 0}, {}, (True, 0.0)),
+        ({"min_gain": 0.7}, {}, (True, 0.7)),
+        ({}, {"denoise": False}, (False, 0.0)),
+        ({"criterion": "infogain"}, {"denoise": True}, (True, 0.0)),
+        ({}, {"weights": {"age": 2.0}}, (True, 0.0)),
+        ({}, {"targets": []}, (False, 0.0)),
+    ],
+)
+def test_what_auto_stands_for_is_public(
+    method: dict[str, Any], workload: dict[str, Any], settled: tuple[Any, Any]
+) -> None:
+    spec = spec_of(people(method=method, workload=workload))
+    found = published(spec.settled(1000))
+    assert (found["workload"]["denoise"], found["method"]["min_gain"]) == settled
+    assert spec.settled(1000).settled(1000) == spec.settled(1000)
+
+
+def test_few_rows_are_not_denoised_unless_that_is_written() -> None:
+    spec = spec_of(people()).settled(99)
+    assert (spec.workload.denoise, spec.method.min_gain) == (False, 0.0)
+    spec = spec_of(people(workload={"denoise": True})).settled(99)
+    assert (spec.workload.denoise, spec.method.min_gain) == (True, "auto")
+
+
+def test_algorithms_without_splits_have_nothing_to_settle() -> None:
+    spec = spec_of(people(method={"algorithm": "tdr"}))
+    assert spec.settled(1000) is spec
 
 
 def test_parameters_that_no_model_has_are_not_public() -> None:

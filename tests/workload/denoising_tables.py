@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.tables.schema import CodedColumn, SplitMode
+from anonfit.workload.denoising import fit_numbers, fit_shares
+from anonfit.workload.denoising_models import Examples, make_examples
 
 Table = tuple[list[CodedColumn], list[NDArray[Any]]]
 
@@ -51,3 +53,39 @@ def log_loss(classes: NDArray[np.int64], shares: NDArray[np.float64]) -> float:
 
 def r_squared(numbers: NDArray[np.float64], found: NDArray[np.float64]) -> float:
     return float(1 - ((numbers - found) ** 2).mean() / numbers.var())
+
+
+def examples(people: Table, target: NDArray[Any], weights: NDArray[Any] | None = None) -> Examples:
+    """Every row as an example."""
+    masses = np.ones(len(target), np.int64) if weights is None else weights.astype(np.int64)
+    return make_examples(people[0], people[1], target, np.ones(len(target), np.int64), masses)
+
+
+def expected_shares(
+    columns: list[CodedColumn],
+    codes: list[NDArray[Any]],
+    classes: NDArray[np.int64],
+    width: int,
+    *,
+    weights: NDArray[Any] | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+) -> NDArray[np.float64]:
+    """What is expected of the rows that are learned from."""
+    learned = examples((columns, codes), classes, weights)
+    fitted = fit_shares(columns, learned, width, seed=seed, threads=threads)
+    return fitted(codes, len(classes), threads)
+
+
+def expected_numbers(
+    columns: list[CodedColumn],
+    codes: list[NDArray[Any]],
+    numbers: NDArray[np.float64],
+    *,
+    weights: NDArray[Any] | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+) -> NDArray[np.float64]:
+    """The same of numbers."""
+    learned = examples((columns, codes), numbers, weights)
+    return fit_numbers(columns, learned, seed=seed, threads=threads)(codes, len(numbers), threads)[:, 0]

@@ -5,7 +5,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from denoising_tables import Table, column, ids, log_loss, mixed, r_squared, table, taken
+from denoising_tables import (
+    Table,
+    column,
+    examples,
+    expected_numbers,
+    expected_shares,
+    ids,
+    log_loss,
+    mixed,
+    r_squared,
+    table,
+    taken,
+)
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
@@ -13,8 +25,8 @@ from threadpoolctl import threadpool_limits
 from anonfit.demo.population import hospital
 from anonfit.tables.schema import CodedColumn, SplitMode
 from anonfit.tables.taxonomy import Taxonomy
-from anonfit.workload import denoising_models as denoising_folds
-from anonfit.workload.denoising import cross_fitted_numbers, cross_fitted_shares
+from anonfit.workload import denoising_models
+from anonfit.workload.denoising import fit_numbers, fit_shares
 
 # The order of rows, threads and seeds
 
@@ -28,13 +40,12 @@ def test_permuting_rows_permutes_shares_and_changes_no_bit(case: int, weighted: 
     people = mixed(rng, rows, wide=case < 3)
     width = int(rng.integers(1, 5))
     classes = (people[1][0] + rng.integers(0, 3, rows)) % width
-    classes[rng.random(rows) < 0.1] = -1
-    weights = rng.integers(0, 4, rows) / 3 if weighted else None
-    expected = cross_fitted_shares(*people, classes, width, weights=weights, seed=case)
+    weights = rng.integers(1, 4, rows) if weighted else None
+    expected = expected_shares(*people, classes, width, weights=weights, seed=case)
     for _ in range(2):
         order = rng.permutation(rows)
         moved = None if weights is None else weights[order]
-        found = cross_fitted_shares(*taken(people, order), classes[order], width, weights=moved, seed=case)
+        found = expected_shares(*taken(people, order), classes[order], width, weights=moved, seed=case)
         assert np.array_equal(found, expected[order])
 
 
@@ -46,52 +57,61 @@ def test_permuting_rows_permutes_numbers_and_changes_no_bit(case: int, weighted:
     rows = int(rng.integers(2, 500)) if case else 600
     people = mixed(rng, rows, wide=case < 3)
     numbers = people[1][0] * 0.1 + rng.integers(-2, 3, rows) / 7
-    numbers[rng.random(rows) < 0.1] = np.nan
     numbers[rng.random(rows) < 0.1] = -0.0
     numbers[rng.random(rows) < 0.1] = 0.0
-    weights = rng.integers(0, 4, rows) / 3 if weighted else None
-    expected = cross_fitted_numbers(*people, numbers, weights=weights, seed=case)
+    weights = rng.integers(1, 4, rows) if weighted else None
+    expected = expected_numbers(*people, numbers, weights=weights, seed=case)
     assert np.isfinite(expected).all()
     for _ in range(2):
         order = rng.permutation(rows)
         moved = None if weights is None else weights[order]
-        found = cross_fitted_numbers(*taken(people, order), numbers[order], weights=moved, seed=case)
+        found = expected_numbers(*taken(people, order), numbers[order], weights=moved, seed=case)
         assert np.array_equal(found, expected[order])
 
 
-def test_rows_that_are_alike_are_predicted_alike() -> None:
+def test_rows_of_a_cell_are_predicted_alike_whatever_their_class() -> None:
     rng = np.random.default_rng(1)
     people = mixed(rng, 400)
     classes = rng.integers(0, 2, 400)
-    shares = cross_fitted_shares(*people, classes, 2)
+    shares = expected_shares(*people, classes, 2)
     found: dict[tuple[int, ...], set[float]] = {}
     for row in range(400):
-        found.setdefault((*(int(codes[row]) for codes in people[1]), int(classes[row])), set()).add(shares[row, 0])
-    assert len(found) < 150
+        found.setdefault(tuple(int(codes[row]) for codes in people[1]), set()).add(shares[row, 0])
+    assert len(found) < 75
     assert {len(values) for values in found.values()} == {1}
+
+
+def test_what_is_expected_does_not_depend_on_the_rows_beside() -> None:
+    rng = np.random.default_rng(1)
+    people = mixed(rng, 900, wide=True)
+    classes = (people[1][0] + rng.integers(0, 2, 900)) % 3
+    fitted = fit_shares(people[0], examples(people, classes), 3)
+    every = fitted(people[1], 900)
+    for rows in (np.arange(40), np.array([899]), np.arange(0, 900, 7)):
+        assert np.array_equal(fitted([codes[rows] for codes in people[1]], len(rows)), every[rows])
 
 
 def test_the_number_of_threads_changes_no_bit() -> None:
     rng = np.random.default_rng(2)
     people = mixed(rng, 3000, wide=True)
     classes = (people[1][0] + rng.integers(0, 3, 3000)) % 3
-    expected = cross_fitted_shares(*people, classes, 3, threads=1)
-    numbers = cross_fitted_numbers(*people, classes * 1.1, threads=1)
+    expected = expected_shares(*people, classes, 3, threads=1)
+    numbers = expected_numbers(*people, classes * 1.1, threads=1)
     for threads in (2, 5):
-        assert np.array_equal(cross_fitted_shares(*people, classes, 3, threads=threads), expected)
+        assert np.array_equal(expected_shares(*people, classes, 3, threads=threads), expected)
     for limit in (1, 2, 4):
         with threadpool_limits(limit):
-            assert np.array_equal(cross_fitted_shares(*people, classes, 3), expected)
-            assert np.array_equal(cross_fitted_numbers(*people, classes * 1.1), numbers)
+            assert np.array_equal(expected_shares(*people, classes, 3), expected)
+            assert np.array_equal(expected_numbers(*people, classes * 1.1), numbers)
 
 
 def test_a_seed_gives_the_same_folds_and_another_seed_others() -> None:
     rng = np.random.default_rng(3)
     people = mixed(rng, 300)
     classes = rng.integers(0, 2, 300)
-    first = cross_fitted_shares(*people, classes, 2, seed=1)
-    assert np.array_equal(cross_fitted_shares(*people, classes, 2, seed=1), first)
-    assert not np.array_equal(cross_fitted_shares(*people, classes, 2, seed=2), first)
+    first = expected_shares(*people, classes, 2, seed=1)
+    assert np.array_equal(expected_shares(*people, classes, 2, seed=1), first)
+    assert not np.array_equal(expected_shares(*people, classes, 2, seed=2), first)
 
 
 # What a row's own target may tell
@@ -104,11 +124,11 @@ def test_a_rows_own_class_does_not_touch_its_shares(wide: bool) -> None:
     people = mixed(rng, rows, wide=wide)
     people = table(*zip(*people, strict=True), ids(rows, rng))
     classes = ((people[1][0] > 2) ^ (rng.random(rows) < 0.2)).astype(np.int64)
-    expected = cross_fitted_shares(*people, classes, 2)
+    expected = expected_shares(*people, classes, 2)
     for row in (0, 250, 600):
         flipped = classes.copy()
         flipped[row] = 1 - flipped[row]
-        found = cross_fitted_shares(*people, flipped, 2)
+        found = expected_shares(*people, flipped, 2)
         assert np.array_equal(found[row], expected[row])
         assert not np.array_equal(found, expected)
 
@@ -121,11 +141,11 @@ def test_a_rows_own_number_does_not_touch_its_prediction(wide: bool) -> None:
     people = mixed(rng, rows, wide=wide)
     people = table(*zip(*people, strict=True), ids(rows, rng))
     numbers = people[1][0] + rng.normal(size=rows)
-    expected = cross_fitted_numbers(*people, numbers)
+    expected = expected_numbers(*people, numbers)
     for row in (0, 250, 600):
         moved = numbers.copy()
         moved[row] += 1000
-        found = cross_fitted_numbers(*people, moved)
+        found = expected_numbers(*people, moved)
         assert found[row] == expected[row]
         assert not np.array_equal(found, expected)
 
@@ -136,50 +156,41 @@ def test_labels_that_are_pure_luck_cannot_be_told(wide: bool) -> None:
     rows = 3000
     people = table(*zip(*mixed(rng, rows, wide=wide), strict=True), ids(rows, rng))
     classes = rng.integers(0, 2, rows)
-    shares = cross_fitted_shares(*people, classes, 2)
+    shares = expected_shares(*people, classes, 2)
     assert log_loss(classes, shares) > np.log(2) - 0.005
     assert abs(np.corrcoef(shares[:, 1], classes)[0, 1]) < 0.08
 
 
-def test_every_place_is_predicted_by_a_model_that_has_not_learned_from_it() -> None:
+def test_a_model_has_seen_no_row_of_the_cells_that_it_predicts() -> None:
     rng = np.random.default_rng(7)
     people = mixed(rng, 503)
-    classes = rng.integers(0, 2, 503)
-    known = rng.random(503) < 0.9
-    weights = rng.integers(0, 3, 503).astype(np.float64)
-    folds = denoising_folds.divide(*people, classes, known=known, weights=weights, seed=0, folds=5)
-    assert sorted(folds.order) == list(range(503))
-    assert sorted(folds.order[folds.learned]) == list(np.flatnonzero(known & (weights > 0)))
-    predicted = [place for fold in range(5) for place in folds.predicted(fold)]
-    assert sorted(predicted) == list(range(503))
-    for fold in range(5):
-        assert not set(folds.training(fold)) & set(folds.predicted(fold))
-        assert set(folds.training(fold)) | set(folds.predicted(fold)) >= set(folds.learned)
-    sizes = np.bincount(folds.folds[folds.learned])
-    assert sizes.max() - sizes.min() <= 1
+    learned = examples(people, rng.integers(0, 2, 503))
+    folds = denoising_models.fold_of(learned.cells, 0)
+    assert len({(cell, fold) for cell, fold in zip(learned.cells, folds, strict=True)}) == len(set(learned.cells))
+    assert set(folds.tolist()) == set(range(denoising_models.FOLDS))
+    assert learned.rows.sum() == 503
+    assert learned.weights.sum() == pytest.approx(503)
 
 
-def test_a_large_table_is_sampled_evenly_over_cells_and_classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(denoising_folds, "_MOST_LEARNED", 100)
-    codes = np.repeat([0, 1], [800, 200])
-    classes = np.tile([0, 0, 0, 1], 250)
-    known = np.ones(1000, dtype=np.bool_)
-    folds = denoising_folds.divide(*table(column(codes)), classes, known=known, weights=None, seed=0, folds=5)
-    rows = folds.order[folds.learned]
-    counts = np.bincount(codes[rows] * 2 + classes[rows])
-    assert counts.tolist() == [60, 20, 15, 5]
-    for fold in range(5):
-        training = folds.order[folds.training(fold)]
-        assert np.bincount(codes[training] * 2 + classes[training]).tolist() == [48, 16, 12, 4]
-    shares = cross_fitted_shares(*table(column(codes)), classes, 2)
-    assert np.allclose(shares[:, 1], 0.25, atol=0.02)
+def test_combinations_that_stand_there_several_times_are_one() -> None:
+    rng = np.random.default_rng(7)
+    people = mixed(rng, 300)
+    classes = rng.integers(0, 2, 300)
+    rows, masses = rng.integers(1, 5, 300), rng.integers(1, 50, 300)
+    one = denoising_models.make_examples(*people, classes, rows, masses)
+    order = rng.permutation(300)
+    other = denoising_models.make_examples(*taken(people, order), classes[order], rows[order], masses[order])
+    for name in ("target", "rows", "weights", "cells"):
+        assert np.array_equal(getattr(one, name), getattr(other, name))
+    assert len(one.rows) < 150
+    assert one.rows.sum() == rows.sum()
 
 
 def test_cells_are_told_apart_however_many_codes_there_are() -> None:
     rng = np.random.default_rng(8)
     # 12 columns of 65,536 codes are far more cells than 64 bits tell apart; each of 200 rows is there twice
     columns, codes = table(*[column(np.tile(rng.integers(0, 3, 200) * 30_000, 2), size=65_536) for _ in range(12)])
-    keys = denoising_folds._cell_keys(columns, codes, 400)
+    keys = denoising_models.cell_keys(columns, codes, 400)
     assert np.array_equal(keys[:200], keys[200:])
     assert len(set(keys.tolist())) == len(np.unique(np.stack(codes), axis=1).T) > 190
 
@@ -188,12 +199,12 @@ def test_cells_are_told_apart_however_many_codes_there_are() -> None:
 
 
 def test_rows_of_few_cells_get_the_shares_of_their_cell() -> None:
-    # Were all rows of a cell and class in one fold, these would be guesses from the other cell or the other class.
+    # The model of a cell has seen the other one only: the cell's own rows must tell.
     rng = np.random.default_rng(9)
     codes = rng.integers(0, 2, 4000)
     classes = (rng.random(4000) < np.where(codes == 1, 0.7, 0.2)).astype(np.int64)
     for mode in (SplitMode.ORDERED, SplitMode.SUBSET):
-        shares = cross_fitted_shares(*table(column(codes, mode=mode)), classes, 2)
+        shares = expected_shares(*table(column(codes, mode=mode)), classes, 2)
         for code in (0, 1):
             assert np.allclose(shares[codes == code, 1], classes[codes == code].mean(), atol=0.02)
 
@@ -222,23 +233,12 @@ def test_shares_are_as_good_as_those_of_a_plain_model_on_unseen_rows() -> None:
         expected = log_loss(classes[~half], plain.predict_proba(matrix[~half]))
     width = int(classes.max()) + 1
     rows = np.flatnonzero(half)
-    shares = cross_fitted_shares(*taken(people, rows), classes[half], width)
+    shares = expected_shares(*taken(people, rows), classes[half], width)
     majority = -np.log(np.bincount(classes) / len(classes)) @ (np.bincount(classes) / len(classes))
     assert width > 2
     assert expected < majority - 0.05
     assert log_loss(classes[half], shares) < expected * 1.02
-    assert np.allclose(shares.mean(axis=0), np.bincount(classes[half]) / half.sum(), atol=0.01)
-
-
-def test_unknown_targets_are_predicted_from_the_others() -> None:
-    rng = np.random.default_rng(10)
-    codes = rng.integers(0, 4, 1000)
-    unknown = rng.random(1000) < 0.3
-    shares = cross_fitted_shares(*table(column(codes)), np.where(unknown, -1, codes // 2), 2)
-    assert (shares[unknown & (codes >= 2), 1] > 0.95).all()
-    assert (shares[unknown & (codes < 2), 1] < 0.05).all()
-    numbers = cross_fitted_numbers(*table(column(codes)), np.where(unknown, np.nan, codes * 10.0))
-    assert np.allclose(numbers, codes * 10.0, atol=0.5)
+    assert np.allclose(shares.mean(axis=0), np.bincount(classes[half]) / half.sum(), atol=0.02)
 
 
 def test_weights_make_rows_count_more() -> None:
@@ -246,22 +246,22 @@ def test_weights_make_rows_count_more() -> None:
     codes = rng.integers(0, 3, 3000)
     classes = rng.integers(0, 2, 3000)
     weights = np.where(classes == 1, 300.0, 100.0)
-    shares = cross_fitted_shares(*table(column(codes)), classes, 2, weights=weights)
+    shares = expected_shares(*table(column(codes)), classes, 2, weights=weights)
     assert np.allclose(shares[:, 1], 0.75, atol=0.03)
-    numbers = cross_fitted_numbers(*table(column(codes)), classes * 1.0, weights=weights)
+    numbers = expected_numbers(*table(column(codes)), classes * 1.0, weights=weights)
     assert np.allclose(numbers, 0.75, atol=0.03)
     # only how weights compare with each other counts
-    again = cross_fitted_shares(*table(column(codes)), classes, 2, weights=weights / 1024)
+    again = expected_shares(*table(column(codes)), classes, 2, weights=weights * 1024)
     assert np.array_equal(again, shares)
 
 
-@pytest.mark.parametrize(("centre", "scale"), [(0, 1), (1e6, 1), (0, 1e-9), (-1e12, 1e3), (0, 1e200)])
+@pytest.mark.parametrize(("centre", "scale"), [(0, 1), (1e6, 1), (0, 1e-9), (-1e12, 1e3), (0, 1e100)])
 def test_numbers_are_found_at_any_centre_and_scale(centre: float, scale: float) -> None:
     rng = np.random.default_rng(12)
     people = mixed(rng, 2000)
     signal = np.where(people[1][0] > 2, 1.0, -1.0) * np.where(people[1][1] == 2, -1.0, 1.0)
     numbers = centre + scale * (signal + 0.1 * rng.normal(size=2000))
-    found = cross_fitted_numbers(*people, numbers)
+    found = expected_numbers(*people, numbers)
     assert r_squared((numbers - centre) / scale, (found - centre) / scale) > 0.95
     assert found.min() >= numbers.min()
     assert found.max() <= numbers.max()
@@ -272,7 +272,7 @@ def test_missing_values_are_told_from_all_others() -> None:
     for mode in (SplitMode.ORDERED, SplitMode.SUBSET):
         codes = rng.integers(0, 9, 2000)
         classes = (codes == 0).astype(np.int64)
-        shares = cross_fitted_shares(*table(column(codes, mode=mode, missing=True)), classes, 2)
+        shares = expected_shares(*table(column(codes, mode=mode, missing=True)), classes, 2)
         assert log_loss(classes, shares) < 0.02
 
 
@@ -282,12 +282,12 @@ def test_a_column_with_more_categories_than_the_model_takes_still_tells() -> Non
     likely = rng.permutation(np.linspace(0.05, 0.95, 400))[codes]
     people = table(column(codes, mode=SplitMode.SUBSET, size=400))
     classes = (rng.random(8000) < likely).astype(np.int64)
-    shares = cross_fitted_shares(*people, classes, 2)
+    shares = expected_shares(*people, classes, 2)
     best = float(-(likely * np.log(likely) + (1 - likely) * np.log(1 - likely)).mean())
     assert best + 0.06 < np.log(2) - 0.08
     assert log_loss(classes, shares) < best + 0.06
-    assert r_squared(likely, cross_fitted_numbers(*people, likely + rng.normal(size=8000) * 0.1)) > 0.9
-    three = cross_fitted_shares(*people, classes + (rng.random(8000) < 0.1), 3)
+    assert r_squared(likely, expected_numbers(*people, likely + rng.normal(size=8000) * 0.1)) > 0.9
+    three = expected_shares(*people, classes + (rng.random(8000) < 0.1), 3)
     assert np.allclose(three.sum(axis=1), 1)
 
 
@@ -299,6 +299,22 @@ def test_the_order_of_leaves_helps_where_categories_are_rare() -> None:
     classes = ((codes // 300) % 2 ^ (rng.random(3000) < 0.1)).astype(np.int64)
     plain, found = column(codes, mode=SplitMode.MULTIWAY, size=1500)
     ordered = CodedColumn("x", 1500, SplitMode.MULTIWAY, False, plain.positions, tree)
-    with_tree = log_loss(classes, cross_fitted_shares([ordered], [found], classes, 2))
+    # Held against other labels of the same rows: rows of a cell know their own.
+    others = ((codes // 300) % 2 ^ (rng.random(3000) < 0.1)).astype(np.int64)
+    with_tree = log_loss(others, expected_shares([ordered], [found], classes, 2))
     assert with_tree < 0.45
-    assert with_tree < log_loss(classes, cross_fitted_shares([plain], [found], classes, 2)) - 0.1
+    assert with_tree < log_loss(others, expected_shares([plain], [found], classes, 2)) - 0.02
+
+
+def test_noise_and_what_is_told_are_measured() -> None:
+    rng = np.random.default_rng(16)
+    people = table(column(rng.integers(0, 50, 4000)), ids(4000, rng))
+    signal = people[1][0] * 0.2
+    learned = examples(people, signal + rng.normal(size=4000) * 3)
+    fitted = fit_numbers(people[0], learned)
+    assert fitted.noise == pytest.approx(9, rel=0.1)
+    assert fitted.told == pytest.approx(signal.var(), rel=0.15)
+    luck = fit_shares(people[0], examples(people, rng.integers(0, 2, 4000)), 2)
+    assert luck.told < 0.003
+    sure = fit_shares(people[0], examples(people, (people[1][0] > 24).astype(np.int64)), 2)
+    assert sure.told > 0.6

@@ -12,6 +12,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from anonfit.algorithms.coding import TableCoding
+from anonfit.algorithms.denoised import denoised
 from anonfit.criteria.objectives import MEDIAN, SplitObjective, WeightRule
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, CodedSelections, NumberTarget, ShareTarget
 from anonfit.engines.memory.engine import MemoryEngine
@@ -58,7 +59,10 @@ def objective_of(
     coding, table = TableCoding(MemoryEngine(frame), Schema(tuple(COLUMNS))), coded(frame, counts)
     coding.persons = Persons(len(frame), counts=table.counts)
     coding.codes = {column.name: codes for column, codes in zip(table.columns, table.codes, strict=True)}
-    found = coding.objective(Workload(**words), table.columns)
+    workload = Workload(**words)
+    found = coding.objective(workload, table.columns)
+    if workload.denoise:
+        found = denoised(coding, found, workload, table.columns, k=5)
     return found if selections is None else replace(found, selections=selections)
 
 

@@ -23,7 +23,7 @@ from anonfit.algorithms.demands import Demands, bind_constraints
 from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
 from anonfit.engines.contract import Engine, Field, InMemory
-from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
+from anonfit.engines.levels.shape import MASS, PERSONS, code_name, label_name, sensitive_name, target_name
 from anonfit.engines.memory.constraints import Constraint
 from anonfit.errors import DataError, TaxonomyError
 from anonfit.runtime.threads import thread_count
@@ -34,7 +34,6 @@ from anonfit.workload.objectives import (
     MOST_NAMES,
     LearnedWeights,
     class_targets,
-    denoised,
     feature_numbers,
     guessed,
     in_ranges,
@@ -149,8 +148,8 @@ class TableCoding:
 
         frame = self.values(name).frame.select(name)
         if not self.by_row and self.count not in (None, name):
-            place = pl.Series("place", np.arange(len(frame)))
-            first = frame.with_columns(place).unique(name, keep="any", maintain_order=True)["place"].to_numpy()
+            place = pl.Series(PLACE, np.arange(len(frame)))
+            first = frame.with_columns(place).unique(name, keep="any", maintain_order=True)[PLACE].to_numpy()
             frame, codes = frame[first], codes[first]
         self.fields.append(Field(field, frame, codes))
 
@@ -214,18 +213,11 @@ class TableCoding:
             return objective_of(workload, names)
         if clusters:
             return objective_of(workload, names, self._features(workload, coded, masses, total), None, masses, unit)
-        targets = self._targets(workload, coded, masses, unit, total)
+        targets = self._targets(workload, coded, total)
         return objective_of(workload, names, targets, None, masses, unit)
 
-    def _targets(
-        self,
-        workload: Workload,
-        coded: Sequence[CodedColumn],
-        masses: NDArray[np.int64] | None,
-        unit: float,
-        total: int,
-    ) -> tuple[Target, ...]:
-        """The targets that a criterion is about."""
+    def _targets(self, workload: Workload, coded: Sequence[CodedColumn], total: int) -> tuple[Target, ...]:
+        """The targets that a criterion is about, by their own values or by models that are given."""
         declared = {column.name: column for column in self.schema.columns}
         names = [column.name for column in coded]
         whole = np.array([total])
@@ -252,23 +244,8 @@ class TableCoding:
                 )
             if not workload.objective.fits(target):
                 continue
-            if workload.denoise:
-                assert self.persons is not None
-                weights = None
-                if masses is not None:
-                    weights = masses * unit
-                elif self.persons.counts is not None:
-                    weights = self.persons.of_rows() * unit
-                target = denoised(
-                    request,
-                    target,
-                    self.table(coded),
-                    weights,
-                    masses=whole,
-                    seed=workload.seed,
-                    threads=self.threads,
-                )
-            targets.append(self._target(target, request.column, len(targets)))
+            name = label_name if workload.denoise else target_name
+            targets.append(self._target(target, request.column, name(len(targets))))
         require_target(workload, targets)
         return tuple(targets)
 
@@ -293,7 +270,7 @@ class TableCoding:
                 target = number_target(request, numbers, masses=np.array([total]), own=-1, times=known.times)
             else:
                 continue
-            targets.append(self._target(target, name, len(targets)))
+            targets.append(self._target(target, name, target_name(len(targets))))
         return tuple(targets)
 
     def _masses_of_values(self, name: str, weight: str) -> NDArray[np.int64]:
@@ -314,15 +291,15 @@ class TableCoding:
         joined = known.frame.join(sums, on=own, how="left", nulls_equal=True, maintain_order="left")
         return joined["\0mass"].to_numpy()
 
-    def _target(self, target: Target, name: str, number: int) -> Target:
+    def _target(self, target: Target, name: str, field: str) -> Target:
         """A target; where rows are elsewhere it has none, and its values are a field."""
         if self.by_row:
             return target
         if isinstance(target, ClassTarget):
-            self.add_class(target_name(number), name, target.classes, target.width)
+            self.add_class(field, name, target.classes, target.width)
             return replace(target, classes=NONE)
         assert isinstance(target, NumberTarget)
-        self._add(target_name(number), name, target.multiples.astype(np.int32))
+        self._add(field, name, target.multiples.astype(np.int32))
         return replace(target, multiples=NONE)
 
     def classes(self, request: TargetRequest, column: Column) -> tuple[NDArray[np.int64], int]:

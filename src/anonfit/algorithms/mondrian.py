@@ -91,12 +91,15 @@ def anonymize(
     if workload.weights_from is not None and not workload.is_blind:
         learned = coding.learn_weights(workload, coded)
         workload = replace(workload, weights=learned.weights)
-    if workload.denoise and workload.used_targets:
-        stage("Fitting models of the targets")
     purpose = coding.objective(workload, coded)
     if not coding.by_row:
         stage("Coding")
     engine.code(coding.fields, kept)
+    if workload.denoise and purpose.targets:
+        from anonfit.algorithms.denoised import denoised
+
+        stage("Fitting models of the targets")
+        purpose = denoised(coding, purpose, workload, coded, demands.k)
     shape = Shape(coded, purpose, tuple(constraints), coding.count is not None)
     if selections is not None:
         over_codes, signatures = selections.coded()

@@ -36,14 +36,19 @@ EXPLAINED = ("auto", "score", "median", "infogain", "lsd", "selection", "weighte
 """Criteria that stand below in ways of their own, or that are no way of their own; others have a plain row."""
 CRITERIA = (
     _named("median"),
-    _named("infogain"),
-    Choice("infogain, all cuts", 'a target with classes, candidates = "all"', "also cuts where the class is the same"),
-    Choice("infogain, several", "several targets with classes", "the least sum of weighted entropies is left"),
-    Choice("infogain, denoised", "a target with classes, denoise = true", "judged by cross-fitted probabilities"),
+    Choice(
+        "targets",
+        "targets, and no criterion",
+        "denoised, two-way cuts, and a stop where groups cost more than they tell",
+    ),
+    Choice("infogain", 'criterion = "infogain"', OBJECTIVES["infogain"].words),
+    Choice("infogain, all cuts", 'infogain, candidates = "all"', "also cuts where the class is the same"),
+    Choice("infogain, several", "infogain, several targets", "the least sum of weighted entropies is left"),
+    Choice("infogain, denoised", "infogain, denoise = true", "judged by the probabilities that models expect"),
     Choice("infogain, predicted", "a target with a fitted model (in Python)", "judged by what the model predicts"),
-    _named("lsd"),
-    Choice("lsd, several", "several numeric targets", "the least sum of standardized squared deviations is left"),
-    Choice("lsd, denoised", "a numeric target, denoise = true", "judged by cross-fitted predictions"),
+    Choice("lsd", 'criterion = "lsd"', OBJECTIVES["lsd"].words),
+    Choice("lsd, several", "lsd, several targets", "the least sum of standardized squared deviations is left"),
+    Choice("lsd, denoised", "lsd, denoise = true", "judged by the numbers that models expect"),
     Choice("infogain and lsd", "targets of both kinds", "the least sum of what is left of each target, as shares"),
     _named("selection"),
     Choice("selection then infogain", "selections and a target with classes", "first selections, then the target"),
@@ -156,7 +161,7 @@ says *yes*, and checks that every other is an error of one sentence.
 
 {_meanings("criterion", CRITERIA)}
 
-`denoise` needs the extra `learn`, a fitted model the extra `pandas`, selections the extra `sql`.
+A fitted model needs the extra `pandas`, selections the extra `sql`.
 
 ### with privacy models
 

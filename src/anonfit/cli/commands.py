@@ -240,7 +240,7 @@ def evaluate(
     target: Annotated[str | None, typer.Option(help="Predict this column only.")] = None,
     using: Annotated[str | None, typer.Option(help="Learn from these columns only: a,b,c.")] = None,
     where: Annotated[str | None, typer.Option(help="Models for these rows only, such as 'age >= 50'.")] = None,
-    encoding: Annotated[str, typer.Option(help="How regions become numbers: ends or expected.")] = "ends",
+    encoding: Annotated[str, typer.Option(help="How regions become numbers: ends, expected or both.")] = "ends",
     seed: Annotated[int, typer.Option(help="Another seed, other folds.", min=0)] = 0,
     workers: Annotated[int | None, typer.Option(help="Processes; one for each core if not given.", min=1)] = None,
     out: Annotated[

@@ -279,6 +279,11 @@ class SplitObjective:
         )
         return factors(self.targets, whole)
 
+    def least_gain(self, factors: tuple[float, ...]) -> float:
+        """What a split must gain, given the factor of each target."""
+        prices = (factor * target.price for factor, target in zip(factors, self.targets, strict=True))
+        return self.min_gain + sum(prices)
+
     def merit(
         self, column: int, value: float, *, spread: float = 0.0, together: float = 0.0, chance: float = 1.0
     ) -> float:

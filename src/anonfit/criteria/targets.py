@@ -91,6 +91,12 @@ class Target(Protocol):
     def column(self) -> int:
         """The quasi-identifier it is itself, by number; -1 if it is none. It is not split to predict itself."""
 
+    @property
+    def price(self) -> float:
+        """What one more group costs those who estimate the target in each group from its own rows: a split must gain
+        more of impurity for it than that. 0: any gain will do.
+        """
+
     def additions(self, masses: NDArray[np.int64]) -> Sums:
         """What each row, of so much mass, adds to the sums of a group. (row, sum)"""
 
@@ -139,6 +145,7 @@ class ClassTarget:
     weight: float = 1.0
     column: int = -1
     measured_by: Impurity = Impurity.ENTROPY
+    price: float = 0.0
 
     def additions(self, masses: NDArray[np.int64]) -> Sums:
         """A row's mass, in the place of its class."""
@@ -160,6 +167,12 @@ class ShareTarget:
     weight: float = 1.0
     column: int = -1
     measured_by: Impurity = Impurity.ENTROPY
+    price: float = 0.0
+
+    @property
+    def width(self) -> int:
+        """How many classes there are."""
+        return int(self.shares.shape[1])
 
     def additions(self, masses: NDArray[np.int64]) -> Sums:
         """A row's mass times its shares."""
@@ -180,6 +193,7 @@ class NumberTarget:
     weight: float = 1.0
     column: int = -1
     scaled: bool = True
+    price: float = 0.0
 
     def additions(self, masses: NDArray[np.int64]) -> Sums:
         """A row's mass, and it times the row's number and the number's square."""

@@ -67,7 +67,6 @@ class Capability:
 
 CAPABILITIES = (
     Capability("entity", 'role = "entity"', "persons have several rows"),
-    Capability("denoise", "workload.denoise", "models of targets that are fitted on the way"),
     Capability("models", "a model of a target", "models of targets that are given, from Python"),
     Capability("observed", 'output.regions = "observed"', "labels of what records really have"),
     Capability("original", 'output.order = "original"', "rows in the order of the input"),

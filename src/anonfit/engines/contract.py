@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 Grow = Callable[[int, Mapping[str, NDArray[Any]]], tuple[NDArray[np.int64], NDArray[np.int64]]]
 """The in-memory kernel: from a node's number and the fields of its rows to its subtree. It can be pickled."""
+Derive = Callable[[Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]]
+"""From some fields of rows to further fields of the same rows, row by row. It can be pickled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,8 @@ class Draw:
     """Rows that are drawn by what their fields hold, the same in every engine: with x the sum of fields times factors,
     modulo MODULUS, those whose ((x² + ADDED) mod MODULUS)² mod MODULUS is less than `below`.
 
-    No number on the way needs more than 63 bits: fields have at most 32, factors 24, the modulus 31.
+    No number on the way needs more than 63 bits: fields have at most 32 (a negative one is taken as the unsigned number
+    of the same bits), factors 24, the modulus 31.
     """
 
     MODULUS: ClassVar[int] = 2**31 - 1
@@ -139,7 +142,7 @@ class Draw:
         """Which rows of arrays are drawn."""
         words: NDArray[np.int64] = np.zeros(len(values[self.fields[0]]), np.int64)
         for name, factor in zip(self.fields, self.factors, strict=True):
-            words += values[name].astype(np.int64) * factor
+            words += (values[name].astype(np.int64) & 0xFFFFFFFF) * factor
         words %= self.MODULUS
         words = (words * words + self.ADDED) % self.MODULUS
         return words * words % self.MODULUS < self.below
@@ -251,6 +254,9 @@ class OutOfCore(Engine, Counting, Protocol):
 
     def sample(self, draw: Draw, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """The fields `names` of the rows that are drawn, in any order."""
+
+    def derive(self, names: Sequence[str], work: Derive) -> None:
+        """Add to every coded row, before any is routed, what `work` makes of its fields `names`."""
 
     def take(self, nodes: Mapping[int, int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
         """The fields `names` of the rows of finished nodes, node after node in any order; `nodes` has their sizes."""

@@ -33,6 +33,7 @@ class Encoding(StrEnum):
 
     ENDS = "ends"
     EXPECTED = "expected"
+    BOTH = "both"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,12 @@ def _joined(columns: list[Numbers], missing: Numbers | None) -> Numbers:
     return np.stack([*columns, *([] if missing is None else [missing])], axis=1)
 
 
+def _beside(expected: Numbers, ends: Numbers, has_missing: bool) -> Numbers:
+    """Expected values and ends side by side, and what is said of missing values once, at the end."""
+    last = expected.shape[1] - int(has_missing)
+    return np.concatenate([expected[:, :last], ends[:, :2], expected[:, last:]], axis=1)
+
+
 @dataclass(frozen=True, slots=True)
 class LineColumn:
     """A column of numbers, days or ranks; open sides are closed at `lowest` and `highest`."""
@@ -78,12 +85,16 @@ class LineColumn:
 
     def features(self, encoding: Encoding, name: str) -> list[str]:
         """The names of its features, where the column is called by this name."""
-        names = [f"{name}_lower", f"{name}_upper"] if encoding == Encoding.ENDS else [name]
+        names = [] if encoding == Encoding.ENDS else [name]
+        names += [] if encoding == Encoding.EXPECTED else [f"{name}_lower", f"{name}_upper"]
         return [*names, f"{name}_missing"] if self.has_missing else names
 
     def numbers(self, parts: Parts, encoding: Encoding) -> Numbers:
         """The features of each part. (part, feature)"""
         assert isinstance(parts, Intervals)
+        if encoding == Encoding.BOTH:
+            expected, ends = (self.numbers(parts, half) for half in (Encoding.EXPECTED, Encoding.ENDS))
+            return _beside(expected, ends, self.has_missing)
         # An end that is known stands: a part beyond what the column is closed at has no width.
         lower = np.where(np.isnan(parts.lower), np.fmin(self.lowest, parts.upper), parts.lower)
         upper = np.where(np.isnan(parts.upper), np.fmax(self.highest, parts.lower), parts.upper)
@@ -103,15 +114,16 @@ class LeafColumn:
 
     def features(self, encoding: Encoding, name: str) -> list[str]:
         """The names of its features, where the column is called by this name."""
-        if encoding == Encoding.ENDS:
-            names = [f"{name}_lower", f"{name}_upper"]
-        else:
-            names = [f"{name}={leaf}" for leaf in self.leaves]
+        names = [] if encoding == Encoding.ENDS else [f"{name}={leaf}" for leaf in self.leaves]
+        names += [] if encoding == Encoding.EXPECTED else [f"{name}_lower", f"{name}_upper"]
         return [*names, f"{name}_missing"] if self.has_missing else names
 
     def numbers(self, parts: Parts, encoding: Encoding) -> Numbers:
         """The features of each part. (part, feature)"""
         assert isinstance(parts, Leaves)
+        if encoding == Encoding.BOTH:
+            halves = [self.numbers(parts, half) for half in (Encoding.EXPECTED, Encoding.ENDS)]
+            return _beside(halves[0], halves[1], self.has_missing)
         if encoding == Encoding.ENDS:
             whole = (0, max(len(self.leaves) - 1, 0))
             ends = [(positions[0], positions[-1]) if len(positions) else whole for positions in parts.positions]

@@ -80,7 +80,7 @@ def evaluate(
             (test rows are not recoded).
         folds: How many times another part of the rows is tested on.
         seed: Of the folds, the learners and the methods.
-        encoding: `ends` or `expected`: how regions become numbers, see `RegionEncoder`.
+        encoding: `ends`, `expected` or `both`: how regions become numbers, see `RegionEncoder`.
         workers: How many processes; as many as there are cores if not given.
         store: A folder in which measures are kept as they are found, and from which the same evaluation goes on.
         progress: Told how far it is.

@@ -27,7 +27,7 @@ from anonfit.tables.databases import database_source
 from anonfit.tables.formats import SOURCES
 from anonfit.tables.layout import LAYOUT, OF_TEXTS, given_layout
 from anonfit.tables.reading import ReadOptions, column_names, read_table
-from anonfit.tables.schema import Column, ColumnType, Role, Schema
+from anonfit.tables.schema import Column, ColumnType, NominalSplit, Role, Schema
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_files import read_taxonomy
 from anonfit.workload.targets import TargetRequest, Workload
@@ -88,6 +88,20 @@ def _taxonomy(spec: Spec, name: str, column: ColumnSpec) -> Taxonomy | None:
     return read_taxonomy((spec.folder or Path()) / taxonomy, column=name)
 
 
+MOST_LEAVES = 64
+"""Of a taxonomy whose leaves are divided freely: sets of more are hard to read."""
+
+
+def _split(spec: Spec, column: ColumnSpec, taxonomy: Taxonomy | None) -> NominalSplit | None:
+    """How a column is divided: as declared, and for targets alone in the way that tells most of them, in which a
+    taxonomy gives names to what belongs together.
+    """
+    is_named = column.type in (None, ColumnType.NOMINAL) and column.role == Role.QUASI_IDENTIFIER
+    if column.split is not None or taxonomy is None or not spec.serves_targets or not is_named:
+        return column.split
+    return NominalSplit.SUBSET if len(taxonomy.leaves) <= MOST_LEAVES else NominalSplit.BINARY
+
+
 def schema_of(spec: Spec, names: Sequence[str]) -> Schema:
     """The role of every column of the table; all that is missing or unknown is reported together."""
     faults = [
@@ -108,6 +122,7 @@ def schema_of(spec: Spec, names: Sequence[str]) -> Schema:
     columns = []
     for name in names:
         declared = spec.columns.get(name) or ColumnSpec(role=spec.data.default_role or Role.IDENTIFIER)
+        taxonomy = _taxonomy(spec, name, declared)
         columns.append(
             Column(
                 name,
@@ -116,8 +131,8 @@ def schema_of(spec: Spec, names: Sequence[str]) -> Schema:
                 declared.order,
                 declared.domain,
                 declared.date_format,
-                _taxonomy(spec, name, declared),
-                declared.split,
+                taxonomy,
+                _split(spec, declared, taxonomy),
                 declared.release,
             )
         )
@@ -299,7 +314,7 @@ def workload_of(spec: Spec) -> Workload:
     method, asked = spec.method, spec.workload
     return Workload(
         targets=_target_requests(spec.targets),
-        denoise=asked.denoise,
+        denoise=spec.denoises,
         selections=asked.selections,
         weights=asked.weights if method.objective.clusters else spec.weights,
         weights_from=asked.weights_from,
@@ -311,7 +326,7 @@ def workload_of(spec: Spec) -> Workload:
         alpha=method.alpha,
         beta=method.beta,
         gamma=method.gamma,
-        min_gain=method.min_gain,
+        min_gain=spec.min_gain,
         seed=method.seed,
         sample_weight=next(iter(spec.of_role(Role.SAMPLE_WEIGHT)), None),
     )

@@ -75,7 +75,6 @@ def _unsupported(spec: Spec, engine: str) -> list[str]:
     workload = workload_of(spec)
     asked = {
         "entity": bool(spec.of_role(Role.ENTITY)),
-        "denoise": workload.denoise and bool(workload.used_targets),
         "models": any(target.model is not None for target in workload.used_targets),
         "observed": spec.output.regions == "observed",
         "original": spec.output.order == "original",

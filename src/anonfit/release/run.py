@@ -115,6 +115,7 @@ def make(
             if not ready:  # whatever can be refused before that is refused
                 prepare(stage, **kernels, ahead=False)
             spec, asked = _with_log(spec, schema, engine, stage)
+            spec = spec.settled(engine.rows)
             spec, result, exploration = _anonymized(engine, spec, schema, threads, stage, stopping)
             result = replace(result, recoding=_worded(result.recoding, spec))
             stage("Writing labels")

@@ -113,6 +113,12 @@ def method_name(workload: Workload, aims: Iterable[Aim]) -> str:
     return f"{name} Mondrian" + (", weighted" if _has_weights(workload) else "")
 
 
+STOPPED = (
+    "Groups were divided only where that tells more of the targets than one more group costs those who learn from it. "
+    "Other uses get less detail for that: min_gain = 0 divides further."
+)
+
+
 def asked_content(asked: ReleaseRequest) -> dict[str, Any]:
     """What was asked, as plain data and as sentences."""
     workload = asked.workload
@@ -236,7 +242,9 @@ def _purpose(asked: ReleaseRequest) -> list[str]:
         sentences.append("No purpose was stated: every column counts the same.")
     if workload.split_on:
         sentences.append(f"Only {joined(workload.split_on)} may be split.")
-    if workload.min_gain > 0 and (aims or workload.objective.clusters):
+    if workload.min_gain is None and aims:
+        sentences.append(STOPPED)
+    elif workload.min_gain and (aims or workload.objective.clusters):
         sentences.append(f"A split that gains less than {workload.min_gain:g} is not made.")
     if asked.grown_by is not None:
         sentences.append(

@@ -107,15 +107,21 @@ def _check_method(spec: Spec, faults: Faults) -> None:
     if objective.needs == "weights" and not has_weights:
         faults.add(f"method.criterion = '{method.criterion}' needs weights: write them in [workload.weights].")
     is_steered = spec.targets and (objective.uses_targets or objective.uses_features)
-    if method.min_gain > 0 and not is_steered and not objective.uses_features:
+    if (
+        METHOD.is_changed(method, "min_gain")
+        and method.min_gain != 0
+        and not is_steered
+        and not objective.uses_features
+    ):
         leaves_out = (
             f"criterion = '{method.criterion}' leaves targets out; remove min_gain, or choose another criterion."
         )
         steers = leaves_out if spec.targets else f"remove it, or {some_target}"
         faults.add(f"method.min_gain is a gain in what regions tell of targets, and none steers the splits: {steers}")
-    if workload.denoise and not spec.targets:
+    denoises = workload.denoise is True
+    if denoises and not spec.targets:
         faults.add(f"workload.denoise has no target to work on: {some_target}")
-    elif workload.denoise and not objective.uses_targets and not objective.explores:
+    elif denoises and not objective.uses_targets and not objective.explores:
         faults.add(
             f"workload.denoise does not go with criterion = '{method.criterion}', which uses no targets; remove it."
         )
@@ -286,9 +292,9 @@ def _check_features(spec: Spec, faults: Faults) -> None:
 def _check_exploring(spec: Spec, faults: Faults) -> None:
     """Exploring chooses what a method would say."""
     for name in ("candidates", "weight_rule", "alpha", "min_gain"):
-        if METHOD.is_changed(spec.method, name):
+        if METHOD.is_changed(spec.method, name) and getattr(spec.method, name) != 0:
             faults.add(f"method.{name} does not go with criterion = 'explore', which tries several; remove it.")
-    if spec.workload.denoise:
+    if spec.workload.denoise is True:
         faults.add("workload.denoise does not go with criterion = 'explore', which uses no targets; remove it.")
     _check_features(spec, faults)
 

@@ -233,7 +233,7 @@ def _with_models(spec: Spec, given: Any) -> Spec:
                 f"targets: the model of '{target.column}' must be a fitted model, an object with predict or "
                 f"predict_proba; found {_named(target.model)}."
             )
-    if spec.workload.denoise and None not in models:
+    if spec.workload.denoise is True and None not in models:
         raise RequestError(
             f"denoise fits models of the targets, and {listed(target.column for target in targets)} has a model that "
             "is given; remove one of the two."

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from enum import StrEnum
 from numbers import Integral, Real
 from pathlib import Path
@@ -216,6 +216,15 @@ def text(word: str) -> ValueKind:
 def number(numbers: Numbers) -> ValueKind:
     """A finite number within bounds."""
     return ValueKind(lambda given: given.number(numbers))
+
+
+def or_auto(kind: ValueKind) -> ValueKind:
+    """The same, or the word `auto`."""
+
+    def read(given: Given) -> Any:
+        return "auto" if given.value is None or given.value == "auto" else kind.read(given)
+
+    return replace(kind, read=read, choices=("auto",))
 
 
 def whole(

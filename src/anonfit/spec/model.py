@@ -7,7 +7,7 @@ What a field means, how it is read and whom it is for stands in `settings`, once
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -37,6 +37,11 @@ SuppressionRule = Literal["all", "best_gain"]
 VariantName = Literal["c45", "id3"]
 WeightRule = Literal["first", "product", "blend", "naive", "probabilistic", "combined"]
 WeightsFrom = Literal["accuracy"]
+Auto = Literal["auto"]
+AUTO: Auto = "auto"
+"""What a target alone asks for (`Spec.serves_targets`)."""
+FEWEST_MODELLED = 100
+"""Rows of a table whose targets are denoised without being asked to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +159,7 @@ class WorkloadSpec:
     """What the release is for."""
 
     targets: tuple[TargetSpec, ...] | None = None
-    denoise: bool = False
+    denoise: bool | Auto = AUTO
     selections: tuple[SelectionSpec, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
     query_log: QueryLogSpec | None = None
@@ -178,7 +183,7 @@ class MethodSpec:
     weight_rule: WeightRule | None = None
     """How weights enter the choice of a split; None: `first`, and for weights that a query log teaches `product`."""
     alpha: float = 0.5
-    min_gain: float = 0.0
+    min_gain: float | Auto = AUTO
     average: Average = "containing"
     suppression: SuppressionRule = "all"
     zero_gain: bool = False
@@ -278,6 +283,35 @@ class Spec:
         return {name: float(name in named) for name in known}
 
     @property
+    def serves_targets(self) -> bool:
+        """Whether targets alone say how splits are chosen, in the best way that is known: no criterion is named."""
+        return self.method.capabilities.splits and self.method.criterion == AUTO and bool(self.targets)
+
+    @property
+    def denoises(self) -> bool:
+        """Whether models say what is expected of the targets."""
+        return self.serves_targets if self.workload.denoise == AUTO else bool(self.workload.denoise)
+
+    @property
+    def min_gain(self) -> float | None:
+        """What a split must gain for the targets; None: more than one more group costs. Weights ask for detail in
+        columns, whatever these tell of targets; models that are given are taken as they are.
+        """
+        if self.method.min_gain != AUTO:
+            return float(self.method.min_gain)
+        has_more = self.weights or self.workload.weights_from or any(each.model is not None for each in self.targets)
+        return None if self.serves_targets and self.denoises and not has_more else 0.0
+
+    def settled(self, rows: int) -> Spec:
+        """The same with what `auto` stands for in a table of so many rows: of few, models learn nothing."""
+        if not self.method.capabilities.splits:
+            return self
+        denoises = self.denoises and (rows >= FEWEST_MODELLED or self.workload.denoise is True)
+        settled = replace(self, workload=replace(self.workload, denoise=denoises))
+        least = AUTO if settled.min_gain is None else settled.min_gain
+        return replace(settled, method=replace(self.method, min_gain=least))
+
+    @property
     def capped_targets(self) -> tuple[TargetSpec, ...]:
         """What `max_confidence` caps: all targets, also columns of that role that the workload does not list."""
         listed = {target.column for target in self.targets}
@@ -329,7 +363,7 @@ class RecodingSettings(TypedDict, total=False):
     missing_policy: MissingPolicy
     max_confidence: float
     requirements: Sequence[Sequence[str] | Mapping[str, Any] | QuasiIdentifierSpec] | None
-    denoise: bool
+    denoise: bool | Auto
     selections: Sequence[str | Mapping[str, Any] | SelectionSpec] | None
     weights: Mapping[str, float] | None
     features: Sequence[str] | None
@@ -343,7 +377,7 @@ class RecodingSettings(TypedDict, total=False):
     alpha: float
     beta: float
     gamma: float
-    min_gain: float
+    min_gain: float | Auto
     cut_points: Literal["simplest", "value"]
     seed: int
     average: Average

@@ -31,6 +31,7 @@ from anonfit.spec.kinds import (
     ValueKind,
     choice,
     number,
+    or_auto,
     text,
     whole,
 )
@@ -264,8 +265,8 @@ METHOD = Section(
         ),
         Setting(
             "min_gain",
-            number(AT_LEAST_ZERO),
-            "a split that gains less for the targets is not made; at least 0 (below)",
+            or_auto(number(AT_LEAST_ZERO)),
+            "a split that gains less for the targets is not made: at least 0, or `auto` (below)",
             algorithms=MONDRIAN,
             public=ALWAYS,
             public_with=NO_TREE,

@@ -24,6 +24,7 @@ from anonfit.spec.kinds import (
     ValueKind,
     choice,
     number,
+    or_auto,
     read_entries,
     read_section,
     text,
@@ -295,9 +296,9 @@ WORKLOAD = Section(
         ),
         Setting(
             "denoise",
-            SWITCH,
-            "`true`: splits are judged by the predictions of a cross-fitted model instead of the raw values of the "
-            "targets",
+            or_auto(SWITCH),
+            "`true`: splits are judged by what models fitted on other rows expect of the targets, not by their raw "
+            "values; `auto`: so where targets steer the splits and no criterion is named",
             algorithms=MONDRIAN,
             public=Public.ALWAYS,
         ),

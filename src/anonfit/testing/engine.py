@@ -14,7 +14,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.engines.contract import Counted, CountRequest, Draw, Field, Move, Opening, OutOfCore, Placing, Written
+from anonfit.engines.contract import (
+    Counted,
+    CountRequest,
+    Derive,
+    Draw,
+    Field,
+    Move,
+    Opening,
+    OutOfCore,
+    Placing,
+    Written,
+)
 from anonfit.engines.contract import first_of_run as first_of_runs
 from anonfit.engines.memory.engine import complete_rows, persons_left_out
 from anonfit.engines.rows import plain, released, write_table
@@ -86,6 +97,10 @@ class PlainEngine:
         """The fields of the rows that are drawn."""
         drawn = draw.drawn(self.fields)
         return {name: self.fields[name][drawn] for name in names}
+
+    def derive(self, names: Sequence[str], work: Derive) -> None:
+        """Add further fields to every row."""
+        self.fields |= work({name: self.fields[name] for name in names})
 
     def count(self, requests: Sequence[CountRequest]) -> list[Counted]:
         """Count nodes, one request after another."""
@@ -162,8 +177,8 @@ OpenFrame = Callable[["pl.DataFrame", Path], AbstractContextManager[OutOfCore]]
 
 
 def check_engine(opened: OpenFrame, *, seeds: Sequence[int] = (0, 1, 2)) -> None:
-    """Check that an engine fulfils the contract: it finds values, codes, counts, routes, draws, hands over and writes
-    what plain NumPy finds of the same rows. An AssertionError says what it does not.
+    """Check that an engine fulfils the contract: it finds values, codes, derives, counts, routes, draws, hands over and
+    writes what plain NumPy finds of the same rows. An AssertionError says what it does not.
 
     Example:
         >>> from contextlib import contextmanager
@@ -265,6 +280,7 @@ def _check_counts(engine: OutOfCore, coded: Mapping[str, Any], nodes: NDArray[np
         CountRequest(every, ("code0",), ((), ("persons",))),
         CountRequest(every, ("code1", "code0"), (("mass", "target0"), ("mass", "target0", "target0"))),
         CountRequest(every, ("code2",), (("mass",),)),
+        CountRequest(every, ("code1",), (("mass", "target1"), ("target2",))),
         CountRequest(every[:1], (), ((), ("persons",))),
         CountRequest(every, ("code0", "code1"), ((), ("persons",)), ((0, 2, 3), ())),
         CountRequest(every, ("code1", "code0"), (("mass",),), ((), (0,)), ("code0", 1, 4)),
@@ -276,6 +292,14 @@ def _check_counts(engine: OutOfCore, coded: Mapping[str, Any], nodes: NDArray[np
         assert dict(zip(keys, sums, strict=True)) == counted_plainly(coded, nodes, request), f"count of {request}"
 
 
+def _doubled(values: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Further fields of rows."""
+    return {
+        "target1": values["target0"].astype(np.int32) * 2,
+        "target2": values["code0"].astype(np.uint16) + np.uint16(1000),
+    }
+
+
 def _check_routing(opened: OpenFrame, seed: int, folder: Path) -> None:
     frame = random_frame(seed)
     with opened(frame, folder) as engine:
@@ -283,7 +307,9 @@ def _check_routing(opened: OpenFrame, seed: int, folder: Path) -> None:
         coded = looked_up(frame, fields)
         engine.code(fields, ["text"])
         nodes = np.zeros(ROWS, np.int64)
-        draw = Draw(("code0", "code2"), (3, 7), 2**29)
+        engine.derive(["code0", "target0"], _doubled)
+        coded |= _doubled(coded)
+        draw = Draw(("code0", "code2", "target0"), (3, 7, 5), 2**29)
         sampled = engine.sample(draw, ["code2"])["code2"].tolist()
         assert sorted(sampled) == sorted(coded["code2"][draw.drawn(coded)].tolist()), "sample"
         _check_counts(engine, coded, nodes, [0])
@@ -317,7 +343,7 @@ def _check_routing(opened: OpenFrame, seed: int, folder: Path) -> None:
 
 
 def _check_taken(engine: OutOfCore, coded: Mapping[str, Any], nodes: NDArray[np.int64], taken: list[int]) -> None:
-    names = ["code2", "code0", "target0"]
+    names = ["code2", "code0", "target0", "target1", "target2"]
     rows = {}
     for node, values in engine.take({node: int((nodes == node).sum()) for node in taken}, names):
         assert list(values) == names, "take: fields in the order in which they are asked for"

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Denoising: what a model expects of a row takes the place of the row's own target.
+"""Denoising: what models expect of a row takes the place of the row's own target.
 
 A label is one draw; a criterion that counts labels follows the luck of the draw. Here gradient boosting models on the
-quasi-identifiers, each fitted without the rows it predicts, say how likely each class is, or which number to expect.
-The pipeline calls this where a workload says `denoise`.
+quasi-identifiers say how likely each class is, or which number to expect. Rows with the same codes, a cell, are in one
+fold, and the model that predicts them has learned from the cells of other folds. Where cells have many rows and tell
+more than the models do, their own rows count as well. What is expected of a row follows from its codes alone, so that
+every engine finds the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,90 +23,257 @@ from anonfit.errors import MissingPackage
 from anonfit.runtime.threads import thread_count
 from anonfit.tables.schema import CodedColumn, Codes
 from anonfit.workload.denoising_models import (
-    Folds,
+    FOLDS,
+    Examples,
+    Matrix,
     Model,
     ModelFeatures,
     TrainingRows,
-    divide,
-    first_of_runs,
+    are_checked,
+    cell_keys,
+    fold_of,
     learn_classes,
     learn_numbers,
     make_features,
 )
 
 _MOST_SIGNALS = 8  # classes whose means stand for the categories of a very wide column
-_BATCH = 1 << 18  # rows predicted or rounded at once
+_BATCH = 1 << 18  # rows rounded at once
 _MOST_BITS = 40
+_STRENGTHS = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 
-Learn = Callable[[TrainingRows, NDArray[Any]], Model]
+
+@dataclass(frozen=True, slots=True)
+class KnownCells:
+    """Cells of which all rows are known: their keys, ascending, what is summed of the target (of classes their rows,
+    of numbers the numbers), and their rows. What models expect counts as much as `strength` rows.
+    """
+
+    keys: NDArray[np.uint64]  # (cell,)
+    sums: Matrix  # (cell, class), or (cell, 1)
+    rows: NDArray[np.float64]  # (cell,)
+    strength: float = float("inf")
+
+    @classmethod
+    def of(cls, examples: Examples, signals: Matrix) -> KnownCells:
+        """The cells of examples, each of which adds its signals."""
+        keys, which = np.unique(examples.cells, return_inverse=True)
+        summed = [np.bincount(which, examples.weights * signal, minlength=len(keys)) for signal in signals.T]
+        rows = np.bincount(which, examples.weights, minlength=len(keys))
+        return cls(keys, np.stack(summed, axis=1), rows.astype(np.float64))
+
+    def improved(self, keys: NDArray[np.uint64], expected: Matrix) -> Matrix:
+        """What is expected of cells by models and by their own rows."""
+        if np.isinf(self.strength):
+            return expected
+        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        known = self.keys[places] == keys
+        sums, rows = self.sums[places], self.rows[places, None]
+        both = (self.strength * expected + sums) / (self.strength + rows)
+        return np.where(known[:, None], both, expected)
 
 
-def cross_fitted_shares(
+@dataclass(frozen=True, slots=True)
+class Predictor:
+    """Says of any row what to expect, by its codes. `noise` is the variance of numbers that models cannot tell, and
+    `told` what they tell of a row on average: of classes information in nats, of numbers the variance.
+    """
+
+    columns: tuple[CodedColumn, ...]
+    features: ModelFeatures
+    models: tuple[Model, ...]
+    seed: int
+    known: KnownCells | None = None
+    noise: float = 0.0
+    told: float = 0.0
+
+    def __call__(self, codes: Sequence[Codes], rows: int, threads: int | None = 1) -> Matrix:
+        """Shares of classes, or one column of numbers. # (row, class)"""
+        keys = cell_keys(self.columns, codes, rows)
+        distinct, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        return self.of_cells(distinct, [own[first] for own in codes], threads)[which]
+
+    def of_cells(self, keys: NDArray[np.uint64], codes: Sequence[Codes], threads: int | None) -> Matrix:
+        """The same of cells with these keys."""
+        folds = fold_of(keys, self.seed)
+
+        def predict(fold: int) -> tuple[NDArray[np.int64], Matrix]:
+            chosen = np.flatnonzero(folds == fold)
+            return chosen, self.models[fold](self.features.matrix([own[chosen] for own in codes], folds[chosen], fold))
+
+        parts = _side_by_side(predict, threads)
+        expected = np.empty((len(keys), parts[0][1].shape[1]))
+        for chosen, predicted in parts:
+            expected[chosen] = predicted
+        return expected if self.known is None else self.known.improved(keys, expected)
+
+
+def fit_shares(
     columns: Sequence[CodedColumn],
-    codes: Sequence[Codes],
-    classes: NDArray[np.int64],
+    examples: Examples,
     width: int,
     *,
-    weights: NDArray[np.float64] | None = None,
+    complete: bool = True,
     seed: int = 0,
-    folds: int = 5,
     threads: int | None = None,
-) -> NDArray[np.float64]:
-    """How likely each class is for each row, by models that have not seen the row.
-
-    Permuting rows permutes the result and changes no bit of it; neither does the number of threads.
+) -> Predictor:
+    """Models of how likely each class is.
 
     Args:
         columns: The quasi-identifiers to predict from.
-        codes: Their codes, one array per column.
-        classes: The class of each row, 0 to width - 1; a row of class -1 is predicted and not learned from.
+        examples: What is learned from, in their codes; classes are 0 to width - 1.
         width: How many classes there are.
-        weights: How much each row counts, not negative.
-        seed: Another seed divides the rows into other folds.
-        folds: How many models share the work, at least 2.
-        threads: How many models are fitted at once; by default as many as there are cores.
-
-    Returns:
-        Shares, (row, width); each row sums to 1.
+        complete: Whether the examples of a cell are all of its rows.
+        seed: Another seed divides the cells into other folds.
+        threads: How many threads predict; by default as many as there are cores.
     """
-    _check(columns, codes, classes, weights, folds)
-    if width < 1 or (len(classes) and not -1 <= classes.min() <= classes.max() < width):
-        raise ValueError("classes must be -1, or 0 to width - 1")
-    divided, weight = _divided(columns, codes, classes, classes >= 0, weights=weights, seed=seed, folds=folds)
-    learned = classes[divided.order[divided.learned]]
-    # (learned place, signal) whether a row is of the class, for the classes whose means tell most
-    common = np.argsort(-np.bincount(learned, minlength=width), kind="stable")[:_MOST_SIGNALS]
-    signals = (learned[:, None] == (np.array([1]) if width == 2 else np.sort(common))).astype(np.float64)
-    features = make_features(columns, codes, divided, signals=signals, weights=weight[divided.learned])
-    shares = _cross_fitted(features, classes, weight, partial(learn_classes, width=width), width, threads=threads)
-    shares /= shares.sum(axis=1, keepdims=True)
-    return shares
+    counts = np.bincount(examples.target, examples.rows, minlength=width)
+    common = np.sort(np.argsort(-counts, kind="stable")[:_MOST_SIGNALS])
+    signals = (examples.target[:, None] == (np.array([1]) if width == 2 else common)).astype(np.float64)
+    fitted = _fitted(columns, examples, signals, partial(learn_classes, width=width), seed)
+    each = (examples.target[:, None] == np.arange(width)).astype(np.float64)
+    known, expected = _known(fitted, examples, each, threads)
+    mean = np.average(expected, axis=0, weights=known.rows)
+    fitted = replace(
+        fitted, told=float(_entropies(mean[None])[0] - np.average(_entropies(expected), weights=known.rows))
+    )
+    if not complete or not _is_dense(examples):
+        return fitted
+    return replace(fitted, known=replace(known, strength=_strength_of_shares(known, expected)))
 
 
-def cross_fitted_numbers(
+def fit_numbers(
     columns: Sequence[CodedColumn],
-    codes: Sequence[Codes],
-    numbers: NDArray[np.float64],
+    examples: Examples,
     *,
-    weights: NDArray[np.float64] | None = None,
+    complete: bool = True,
     seed: int = 0,
-    folds: int = 5,
     threads: int | None = None,
-) -> NDArray[np.float64]:
-    """The number to expect for each row, by models that have not seen the row: between the least and the most of the
-    known ones, or 0 where there is no other row to learn from. A row whose number is NaN is predicted and not learned
-    from. Arguments and order of rows are as for `cross_fitted_shares`.
+) -> Predictor:
+    """Models of which number to expect: between the least and the most of the examples' targets. Arguments are as for
+    `fit_shares`.
     """
-    _check(columns, codes, numbers, weights, folds)
-    if np.isinf(numbers).any():
-        raise ValueError("numbers must be finite, or NaN where they are missing")
-    divided, weight = _divided(columns, codes, numbers, ~np.isnan(numbers), weights=weights, seed=seed, folds=folds)
-    learned = numbers[divided.order[divided.learned]]
-    features = make_features(columns, codes, divided, signals=learned[:, None], weights=weight[divided.learned])
-    return _cross_fitted(features, numbers, weight, learn_numbers, 1, threads=threads)[:, 0]
+    numbers = examples.target.astype(np.float64)
+    fitted = _fitted(columns, examples, numbers[:, None], learn_numbers, seed)
+    known, expected = _known(fitted, examples, numbers[:, None], threads)
+    places = np.searchsorted(known.keys, examples.cells)
+    errors = examples.weights @ (numbers - expected[places, 0]) ** 2
+    mean = float(np.average(expected[:, 0], weights=known.rows))
+    told = float(np.average((expected[:, 0] - mean) ** 2, weights=known.rows))
+    fitted = replace(fitted, noise=float(errors / examples.weights.sum()), told=told)
+    if not complete or not _is_dense(examples):
+        return fitted
+    means = known.sums[:, 0] / known.rows
+    within = float(examples.weights @ (numbers - means[places]) ** 2) / max(float(known.rows.sum()) - len(means), 1.0)
+    strength = _strength_of_numbers(known.rows, means - expected[:, 0], within)
+    return replace(fitted, known=replace(known, strength=strength))
 
 
-def fixed_shares(shares: NDArray[np.float64], bits: int = 16) -> NDArray[np.int64]:
+def _fitted(
+    columns: Sequence[CodedColumn],
+    examples: Examples,
+    signals: Matrix,
+    learn: Callable[[TrainingRows], Model],
+    seed: int,
+) -> Predictor:
+    """A model for each fold of cells: it learns from the others, but for a few that tell when to stop."""
+    _require_models()
+    folds, checked = fold_of(examples.cells, seed), are_checked(examples.cells, seed)
+    features = make_features(columns, examples, folds, signals)
+    rows = float(examples.rows.sum()) / max(len(examples.rows), 1)
+
+    def fit(fold: int) -> Model:
+        others = folds != fold
+        if not others.any():  # the only cells there are
+            others = ~others
+        learned = others & ~checked if (others & ~checked).any() else others
+        given = features.matrix(examples.codes, folds, fold), features.categorical, examples.target, examples.weights
+        return learn(TrainingRows(*given, learned, others & checked & ~learned, max(rows, 1.0)))
+
+    # One after another: while it fits, scikit-learn changes the filters of warnings, which all threads share.
+    return Predictor(tuple(columns), features, tuple(_side_by_side(fit, 1)), seed)
+
+
+def _side_by_side(work: Callable[[int], Any], threads: int | None) -> list[Any]:
+    """What some work gives for each fold. Each is done by one thread: sums made by several could differ in the last
+    bit.
+    """
+    from threadpoolctl import threadpool_limits
+
+    def alone(fold: int) -> Any:
+        with threadpool_limits(limits=1, user_api="openmp"):
+            return work(fold)
+
+    with ThreadPoolExecutor(max_workers=min(FOLDS, thread_count(threads))) as pool:
+        return list(pool.map(alone, range(FOLDS)))
+
+
+def _entropies(shares: Matrix) -> NDArray[np.float64]:
+    """The entropy of each row of shares, in nats."""
+    entropies: NDArray[np.float64] = -(shares * np.log(np.maximum(shares, 1e-12))).sum(axis=1)
+    return entropies
+
+
+def _is_dense(examples: Examples) -> bool:
+    """Whether cells have rows enough to tell something of their own."""
+    return bool(examples.rows.sum() > 1.2 * len(np.unique(examples.cells)))
+
+
+def _known(fitted: Predictor, examples: Examples, signals: Matrix, threads: int | None) -> tuple[KnownCells, Matrix]:
+    """The cells of examples, and what models expect of them."""
+    known = KnownCells.of(examples, signals)
+    first = np.searchsorted(examples.cells, known.keys)  # examples are in the order of their cells
+    return known, fitted.of_cells(known.keys, [own[first] for own in examples.codes], threads)
+
+
+def _strength_of_shares(known: KnownCells, expected: Matrix) -> float:
+    """As how many rows models must count so that the classes that cells have are the likeliest: the parameter of a
+    Dirichlet-multinomial distribution.
+    """
+    from scipy.special import gammaln
+
+    best, strength = float(_by_models(known.sums, expected)), float("inf")
+    for tried in _STRENGTHS:
+        prior = tried * np.maximum(expected, 1e-6)
+        total = prior.sum(axis=1)
+        gained = gammaln(total) - gammaln(total + known.rows)
+        gained += (gammaln(prior + known.sums) - gammaln(prior)).sum(axis=1)
+        if (likelihood := float(gained.sum())) > best + 1.0:
+            best, strength = likelihood, tried
+    return strength
+
+
+def _by_models(sums: Matrix, expected: Matrix) -> float:
+    """The log-likelihood of classes by what models expect alone."""
+    return float((sums * np.log(np.maximum(expected, 1e-6))).sum())
+
+
+def _strength_of_numbers(rows: NDArray[np.float64], errors: NDArray[np.float64], within: float) -> float:
+    """The same for numbers: means of cells differ from what models expect by the noise of their rows, and by what
+    models do not know.
+    """
+    if within <= 0:
+        return float("inf")
+
+    def likelihood(strength: float) -> float:
+        variances = within * (1 / rows + 1 / strength)
+        return float(-0.5 * (np.log(variances) + errors**2 / variances).sum())
+
+    best, found = likelihood(float("inf")), float("inf")
+    for tried in _STRENGTHS:
+        if (tried_likelihood := likelihood(tried)) > best + 1.0:
+            best, found = tried_likelihood, tried
+    return found
+
+
+def _require_models() -> None:
+    try:
+        import sklearn.ensemble  # noqa: F401
+    except ImportError:
+        raise MissingPackage("scikit-learn", "learn", "Denoising") from None
+
+
+def fixed_shares(shares: Matrix, bits: int = 16) -> NDArray[np.int64]:
     """Shares as whole numbers whose rows sum to exactly 2**bits.
 
     What is left after rounding down goes to the largest remainders, of equal ones to the lower classes.
@@ -129,7 +299,7 @@ def fixed_shares(shares: NDArray[np.float64], bits: int = 16) -> NDArray[np.int6
     return whole
 
 
-def _rounded(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:
+def _rounded(shares: Matrix, total: int) -> NDArray[np.int64]:
     scaled = shares / shares.sum(axis=1, keepdims=True) * total
     whole: NDArray[np.int64] = np.floor(scaled).astype(np.int64)
     left = total - whole.sum(axis=1, keepdims=True)
@@ -137,92 +307,3 @@ def _rounded(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:
     extra = (np.arange(shares.shape[1]) < left).astype(np.int64)
     np.put_along_axis(whole, by_remainder, np.take_along_axis(whole, by_remainder, axis=1) + extra, axis=1)
     return whole
-
-
-def _divided(
-    columns: Sequence[CodedColumn],
-    codes: Sequence[Codes],
-    target: NDArray[Any],
-    known: NDArray[np.bool_],
-    *,
-    weights: NDArray[np.float64] | None,
-    seed: int,
-    folds: int,
-) -> tuple[Folds, NDArray[np.float64]]:
-    """The folds, and the weight of each place: 1 on average over those that are learned from."""
-    divided = divide(columns, codes, target, known=known, weights=weights, seed=seed, folds=folds)
-    if weights is None:
-        return divided, np.ones(len(target))
-    placed = weights[divided.order]
-    learned = placed[divided.learned]
-    return divided, placed / learned.mean() if len(learned) else placed
-
-
-def _cross_fitted(
-    features: ModelFeatures,
-    target: NDArray[Any],
-    weights: NDArray[np.float64],
-    learn: Learn,
-    width: int,
-    *,
-    threads: int | None,
-) -> NDArray[np.float64]:
-    """What the models of all folds say of the rows, (row, width)."""
-    from threadpoolctl import threadpool_limits
-
-    folds = features.folds
-    predictions = np.empty((len(target), width))  # (place, width)
-
-    def fit_and_predict(fold: int) -> None:
-        # Models are fitted side by side, each by one thread: sums made by several could differ in the last bit.
-        with threadpool_limits(limits=1, user_api="openmp"):
-            places = folds.training(fold)
-            training = TrainingRows(features.matrix(places, fold), features.categorical, weights[places])
-            model = learn(training, target[folds.order[places]])
-            predicted = folds.predicted(fold)
-            for start in range(0, len(predicted), _BATCH):
-                part = predicted[start : start + _BATCH]
-                # Rows of a cell are alike to the model: one is asked for all.
-                first, run = first_of_runs(folds.cells[part])
-                predictions[part] = model(features.matrix(part[first], fold))[run]
-
-    used = range(int(folds.folds.max()) + 1 if len(folds.folds) else 0)
-    with ThreadPoolExecutor(max_workers=min(max(len(used), 1), thread_count(threads))) as pool:
-        list(pool.map(fit_and_predict, used))
-    result = np.empty_like(predictions)
-    result[folds.order] = _tied(predictions, weights, folds)
-    return result
-
-
-def _tied(predicted: NDArray[np.float64], weights: NDArray[np.float64], folds: Folds) -> NDArray[np.float64]:
-    """Rows with equal codes and equal target get their mean, since nothing says which of them is in which fold.
-
-    Sums over a cell stay what they were. Each model in the mean has missed at least one of the rows.
-    """
-    if len(folds.ties) == len(predicted):
-        return predicted
-    sizes = np.diff(folds.ties, append=len(predicted))
-    totals = np.add.reduceat(weights, folds.ties)
-    weights = np.where(np.repeat(totals, sizes) > 0, weights, 1.0)
-    totals = np.add.reduceat(weights, folds.ties)
-    means = np.add.reduceat(predicted * weights[:, None], folds.ties, axis=0) / totals[:, None]
-    return np.where(np.repeat(sizes, sizes)[:, None] > 1, np.repeat(means, sizes, axis=0), predicted)
-
-
-def _check(
-    columns: Sequence[CodedColumn],
-    codes: Sequence[Codes],
-    target: NDArray[Any],
-    weights: NDArray[np.float64] | None,
-    folds: int,
-) -> None:
-    try:
-        import sklearn.ensemble  # noqa: F401
-    except ImportError:
-        raise MissingPackage("scikit-learn", "learn", "Denoising") from None
-    if folds < 2:
-        raise ValueError("at least 2 folds are needed: a model must not have seen the rows it predicts")
-    if len(columns) != len(codes) or any(len(own) != len(target) for own in codes):
-        raise ValueError("every column needs one code for each row of the target")
-    if weights is not None and (len(weights) != len(target) or not (np.isfinite(weights) & (weights >= 0)).all()):
-        raise ValueError("weights must be one for each row, finite and not negative")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models of denoising: which rows a model learns from and which it predicts, coded columns as the numbers it is
-given, and gradient boosting, or plain shares and means where there is nothing to learn. Rows are divided by what they
-hold and never by where they stand.
+"""The models of denoising: which examples a model learns from and which cells it predicts, coded columns as the numbers
+it is given, and gradient boosting, or plain shares and means where there is nothing to learn. Everything follows from
+what examples hold, never from where they stand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -15,81 +15,47 @@ from numpy.typing import NDArray
 
 from anonfit.tables.schema import MISSING, CodedColumn, Codes, SplitMode
 
-Places: TypeAlias = NDArray[np.int64]
+FOLDS = 5
+Matrix: TypeAlias = NDArray[np.float64]
 
-_MOST_LEARNED = 100_000  # more rows make models slower and hardly better
 _MOST_KEYS = 1 << 63
+_CHECKED = 8  # one in so many cells tells when to stop
+_MOST_CATEGORIES = 255  # of scikit-learn's histograms
+_PRIOR_ROWS = 10.0  # a category's mean counts as much as the table's when it has so many rows
 
 
 @dataclass(frozen=True, slots=True)
-class Folds:
-    """Rows in an order of their own: a row's *place*. Rows with equal codes (a *cell*) have neighbouring places.
-
-    `order` has the row, `cells` the number of the cell and `folds` the fold of each place; `learned` are the places
-    that models learn from, in order; `ties` the first place of each run of rows with equal codes and equal target.
+class Examples:
+    """Rows that are alike in all codes (those of a *cell*) and in the target, each combination once, in an order of
+    their own: how many rows it stands for, and how much they count, 1 a row on average.
     """
 
-    order: Places
-    cells: Places
-    folds: NDArray[np.int64]
-    learned: Places
-    ties: Places
-
-    def training(self, fold: int) -> Places:
-        """The places from which the model of a fold learns: none is in the fold."""
-        places: Places = self.learned[self.folds[self.learned] != fold]
-        return places
-
-    def predicted(self, fold: int) -> Places:
-        """The places that the model of a fold predicts."""
-        return np.flatnonzero(self.folds == fold)
+    codes: tuple[Codes, ...]  # of each column (combination,)
+    target: NDArray[Any]  # (combination,) classes or numbers
+    rows: NDArray[np.int64]  # (combination,)
+    weights: NDArray[np.float64]  # (combination,)
+    cells: NDArray[np.uint64]  # (combination,) the key of its cell
 
 
-def divide(
+def make_examples(
     columns: Sequence[CodedColumn],
     codes: Sequence[Codes],
     target: NDArray[Any],
-    *,
-    known: NDArray[np.bool_],
-    weights: NDArray[np.float64] | None,
-    seed: int,
-    folds: int,
-) -> Folds:
-    """Divide rows into folds of equal size.
-
-    The order of cells is a hash of their codes; within a cell rows are ordered by target, then weight. Places are
-    dealt to the folds in turn. So each cell, and each class in it, is spread over the folds as evenly as it can be:
-    were all rows of a cell in one fold, or all of its rows of one class, their model could only guess what it was not
-    shown. The fold of a row that is alone in its cell does not depend on its target.
-
-    Rows that tie in all of this cannot be told apart, so whichever of them comes first, the models are the same.
-    """
-    start = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
-    hashes = mixed(_cell_keys(columns, codes, len(target)) ^ start)
-    # Unknown targets come first and are one value.
-    sorting = np.where(known, target, -np.inf if target.dtype.kind == "f" else -1)
-    keys = (sorting, hashes) if weights is None else (weights, sorting, hashes)
-    order = np.lexsort(keys).astype(np.int64, copy=False)
-    hashes, sorting = hashes[order], sorting[order]
-
-    new_cell = _changes(hashes)
-    learnable = np.flatnonzero(known[order] if weights is None else (known & (weights > 0))[order])
-    # Every n-th place: a sample that is even over cells and classes.
-    sample = min(_MOST_LEARNED, len(learnable))
-    learned = learnable[np.arange(sample) * len(learnable) // max(sample, 1)]
-    fold_of = np.empty(len(order), dtype=np.int64)
-    others = np.ones(len(order), dtype=np.bool_)
-    others[learned] = False
-    fold_of[learned] = np.arange(sample) % folds
-    fold_of[others] = np.arange(len(order) - sample) % folds
-    ties = np.flatnonzero(new_cell | _changes(sorting))
-    return Folds(order, np.cumsum(new_cell), fold_of, learned, ties)
-
-
-def first_of_runs(numbers: NDArray[Any]) -> tuple[Places, Places]:
-    """Where each run of equal numbers begins, and the run of each entry."""
-    new = _changes(numbers)
-    return np.flatnonzero(new), np.cumsum(new) - 1
+    rows: NDArray[np.int64],
+    masses: NDArray[np.int64],
+) -> Examples:
+    """Examples of combinations in any order; a combination may stand there several times."""
+    keys = cell_keys(columns, codes, len(target))
+    order = np.lexsort((target, keys))
+    keys, target = keys[order], target[order]
+    begins = np.flatnonzero(_changes(keys) | _changes(target))
+    rows, masses = rows[order], masses[order]
+    if len(begins):
+        rows, masses = np.add.reduceat(rows, begins), np.add.reduceat(masses, begins)
+    weights = masses * (float(rows.sum()) / max(float(masses.sum()), 1.0))
+    return Examples(
+        tuple(own[order[begins]] for own in codes), target[begins], rows, weights.astype(np.float64), keys[begins]
+    )
 
 
 def _changes(numbers: NDArray[Any]) -> NDArray[np.bool_]:
@@ -99,15 +65,15 @@ def _changes(numbers: NDArray[Any]) -> NDArray[np.bool_]:
     return changes
 
 
-def _cell_keys(columns: Sequence[CodedColumn], codes: Sequence[Codes], rows: int) -> NDArray[np.uint64]:
-    """A number for each row, the same for equal codes only."""
+def cell_keys(columns: Sequence[CodedColumn], codes: Sequence[Codes], rows: int) -> NDArray[np.uint64]:
+    """A number for each row, the same for equal codes: codes in mixed radix, which are mixed to a hash where a number
+    of 64 bits has no room for more.
+    """
     keys = np.zeros(rows, dtype=np.uint64)
     room = 1
     for column, own in zip(columns, codes, strict=True):
         if room * column.size > _MOST_KEYS:
-            # The ranks of the numbers so far need less room and keep apart what was apart.
-            distinct, ranks = np.unique(keys, return_inverse=True)
-            keys, room = ranks.astype(np.uint64), len(distinct)
+            keys, room = mixed(keys), _MOST_KEYS
         keys = keys * np.uint64(column.size) + own.astype(np.uint64)
         room *= column.size
     return keys
@@ -122,201 +88,227 @@ def mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return keys ^ (keys >> np.uint64(31))
 
 
-_MOST_CATEGORIES = 255  # of scikit-learn's histograms
-_PRIOR_ROWS = 10.0  # a category's mean counts as much as the table's when it has so many rows
+def fold_of(cells: NDArray[np.uint64], seed: int) -> NDArray[np.int64]:
+    """The fold of each cell: all of its rows are in one, so that no model has seen the cells that it predicts."""
+    return (_hashes(cells, seed) % np.uint64(FOLDS)).astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class _Plain:
-    """A column with one number for each code: a position on its scale, or a category."""
+def are_checked(cells: NDArray[np.uint64], seed: int) -> NDArray[np.bool_]:
+    """Which cells are not learned from but tell when to stop."""
+    checked: NDArray[np.bool_] = _hashes(cells, seed) // np.uint64(FOLDS) % np.uint64(_CHECKED) == 0
+    return checked
 
-    codes: Codes
-    numbers: NDArray[np.float64]
+
+def _hashes(cells: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    start = np.random.SeedSequence(seed % (1 << 64)).generate_state(1, np.uint64)[0]
+    return mixed(cells ^ start)
+
+
+# --- features ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Wide:
     """A nominal column with too many categories for the model: a category stands as the mean target of its rows.
 
-    `sums` holds for each fold and code the weighted sums of the signals, and the weight itself at the end.
+    `means` has them as each fold's model may know them for rows of each fold: (fold, a row's fold, code, signal).
     """
 
-    codes: Codes
-    sums: NDArray[np.float64]  # (fold, code, signal + 1)
+    column: int
+    means: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFeatures:
-    """The features of a table; `categorical` says which are categories."""
+    """From codes to what models are given: columns with one number for each code (a position on a scale, or a
+    category), and wide ones; `categorical` says which features are categories.
+    """
 
-    folds: Folds
-    plain: tuple[_Plain, ...]
+    plain: tuple[tuple[int, NDArray[np.float64]], ...]
     wide: tuple[_Wide, ...]
     categorical: tuple[bool, ...]
 
-    def matrix(self, places: Places, fold: int) -> NDArray[np.float64]:
-        """What the model of a fold is shown of these places. # (place, feature)"""
-        rows = self.folds.order[places]
-        parts = [column.numbers[column.codes[rows]][:, None] for column in self.plain]
-        parts += [_means(column, fold)[self.folds.folds[places], column.codes[rows]] for column in self.wide]
-        return np.concatenate(parts, axis=1) if parts else np.empty((len(places), 0))
+    def matrix(self, codes: Sequence[Codes], folds: NDArray[np.int64], fold: int) -> Matrix:
+        """What the model of a fold is shown of rows that are in these folds. # (row, feature)"""
+        parts = [numbers[codes[column]][:, None] for column, numbers in self.plain]
+        parts += [wide.means[fold][folds, codes[wide.column]] for wide in self.wide]
+        return np.concatenate(parts, axis=1) if parts else np.empty((len(folds), 0))
 
 
 def make_features(
-    columns: Sequence[CodedColumn],
-    codes: Sequence[Codes],
-    folds: Folds,
-    *,
-    signals: NDArray[np.float64],  # (learned place, signal)
-    weights: NDArray[np.float64],  # (learned place,)
+    columns: Sequence[CodedColumn], examples: Examples, folds: NDArray[np.int64], signals: Matrix
 ) -> ModelFeatures:
     """The features of columns: ordered ones are positions on their scale, nominal ones categories, missing is NaN.
 
     A nominal column with more than 255 categories is given as the mean target of each category (one mean for each of
-    the most common classes) and, if it has a taxonomy, as the place in its order of leaves. A column in which all rows
-    are alike is left out.
+    the most common classes) and, if it has a taxonomy, as the place in its order of leaves. A column in which all
+    examples are alike is left out.
     """
     plain, wide, categorical = [], [], []
-    signal_count = 0
-    for column, own in zip(columns, codes, strict=True):
+    for index, (column, own) in enumerate(zip(columns, examples.codes, strict=True)):
         present = np.flatnonzero(np.bincount(own, minlength=column.size))
         if len(present) < 2:
             continue
         values = present[present != MISSING] if column.has_missing else present
         numbers = np.full(column.size, np.nan)
         if column.mode is SplitMode.ORDERED:
-            numbers[values] = column.positions[values]
+            first = int(column.has_missing)
+            numbers[first:] = column.positions[first:]
         elif len(values) <= _MOST_CATEGORIES:
             numbers[values] = np.arange(len(values))
         else:
-            wide.append(_Wide(own, _sums(own, column.size, folds, signals, weights)))
-            signal_count += signals.shape[1]
+            wide.append(_Wide(index, _means(own, column.size, folds, signals, examples.weights)))
             if column.taxonomy is None or column.taxonomy.height < 2:
                 continue
             # Neighbours in a taxonomy are alike, so the order of its leaves tells something too.
             numbers[values] = values
-        plain.append(_Plain(own, numbers))
+        plain.append((index, numbers))
         categorical.append(column.mode is not SplitMode.ORDERED and len(values) <= _MOST_CATEGORIES)
-    return ModelFeatures(folds, tuple(plain), tuple(wide), (*categorical, *[False] * signal_count))
+    return ModelFeatures(tuple(plain), tuple(wide), (*categorical, *[False] * (len(wide) * signals.shape[1])))
 
 
-def _sums(
-    codes: Codes, size: int, folds: Folds, signals: NDArray[np.float64], weights: NDArray[np.float64]
+def _means(
+    codes: Codes, size: int, folds: NDArray[np.int64], signals: Matrix, weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The sums of `_Wide`, over the places that are learned from."""
-    fold_of = folds.folds[folds.learned]
-    count = int(folds.folds.max()) + 1
-    cells = fold_of * size + codes[folds.order[folds.learned]]
-    summed = [weights * signal for signal in signals.T] + [weights]
-    sums = np.empty((count * size, len(summed)))
-    for position, numbers in enumerate(summed):
-        sums[:, position] = np.bincount(cells, numbers, minlength=count * size)
-    return sums.reshape(count, size, -1)
+    """The mean of each signal by category, as the model of a fold may know it for a row of a fold. # (fold, a row's
+    fold, code, signal)
 
-
-def _means(column: _Wide, fold: int) -> NDArray[np.float64]:
-    """The mean of each signal by category, as the model of a fold may know it. # (a row's own fold, code, signal)
-
-    No row of the fold is in it. For the rows it learns from, those of the row's own fold are left out too: otherwise
-    the model would trust the mean of a rare category, which is nearly the row's own target. The mean of few rows is
-    drawn to that of all.
+    No example of the model's fold is in it. For those it learns from, the others of their own fold are left out too:
+    otherwise it would trust the mean of a rare category, which is nearly the example's own target. The mean of few
+    rows is drawn to that of all.
     """
-    count = len(column.sums)
-    everyone = column.sums[[other for other in range(count) if other != fold]].sum(axis=(0, 1))
-    prior = everyone[:-1] / everyone[-1] if everyone[-1] > 0 else np.zeros(len(everyone) - 1)
-    means = []
-    for own in range(count):
-        sums = column.sums[[other for other in range(count) if other not in (fold, own)]].sum(axis=0)
-        means.append((sums[:, :-1] + _PRIOR_ROWS * prior) / (sums[:, -1:] + _PRIOR_ROWS))
-    return np.stack(means)
+    cells = folds * size + codes
+    summed = [weights * signal for signal in signals.T] + [weights]
+    sums = np.stack([np.bincount(cells, own, minlength=FOLDS * size) for own in summed], axis=1)
+    sums = sums.reshape(FOLDS, size, -1)
+    means = np.empty((FOLDS, FOLDS, size, signals.shape[1]))
+    for fold in range(FOLDS):
+        everyone = sums[[other for other in range(FOLDS) if other != fold]].sum(axis=(0, 1))
+        prior = everyone[:-1] / everyone[-1] if everyone[-1] > 0 else np.zeros(len(everyone) - 1)
+        for own in range(FOLDS):
+            kept = sums[[other for other in range(FOLDS) if other not in (fold, own)]].sum(axis=0)
+            means[fold, own] = (kept[:, :-1] + _PRIOR_ROWS * prior) / (kept[:, -1:] + _PRIOR_ROWS)
+    return means
 
 
-Matrix: TypeAlias = NDArray[np.float64]
-Model: TypeAlias = Callable[[Matrix], Matrix]
-"""From features to shares of classes, or to one column of numbers."""
+# --- models -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Pace:
-    """How many trees follow each other, how much of each is believed, and how many leaves each has."""
+class Constant:
+    """What is expected of every row alike, where there is nothing to learn. # (class,) or one number"""
 
-    iterations: int
-    step: float
-    leaves: int
+    expected: NDArray[np.float64]
+
+    def __call__(self, features: Matrix) -> Matrix:
+        """The same for each."""
+        return np.tile(self.expected, (len(features), 1))
 
 
-# Measured on Adult, ACS wages and Agrawal data: slow steps for small tables, fast ones where rows are many.
-_SLOW = _Pace(100, 0.1, 15)
-_FAST = _Pace(60, 0.2, 31)
-_MANY_ROWS = 50_000
-_TREES = 200  # a class has its own trees: with more classes there are fewer iterations, of longer steps
-_FEWEST_ITERATIONS = 20
-_LONGEST_STEP = 0.3
-_MOST_CLASSES = 16  # of a model; the others are one class, divided by their shares
-_PENALTY = 5.0
-_CHECKED = 10  # every so many-th row is not learned from but tells when to stop
-_FEWEST_ROWS = 2 * _CHECKED
+@dataclass(frozen=True, slots=True)
+class Classifier:
+    """A fitted classifier of those of some classes that it could learn."""
+
+    fitted: Any
+    learned: NDArray[np.int64]
+    width: int
+
+    def __call__(self, features: Matrix) -> Matrix:
+        """The shares of all classes."""
+        result = np.zeros((len(features), self.width))
+        if len(features):
+            result[:, self.learned] = self.fitted.predict_proba(features)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Regressor:
+    """A fitted regressor of numbers that were put on a scale of their own; it never says less than the least, or more
+    than the most, it has seen.
+    """
+
+    fitted: Any
+    low: float
+    high: float
+    centre: float
+    scale: float
+
+    def __call__(self, features: Matrix) -> Matrix:
+        """One column of numbers."""
+        spread = (self.fitted.predict(features) if len(features) else np.zeros(0)) * self.scale + self.centre
+        return np.clip(spread * (self.high - self.low) + self.low, self.low, self.high).reshape(-1, 1)
+
+
+Model: TypeAlias = Constant | Classifier | Regressor
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingRows:
-    """What a model learns from: features (row, feature), which of them are categories, and the weight of each row."""
+    """What a model is given: features (example, feature), which of them are categories, targets, weights, which
+    examples are learned from and which tell when to stop, and how many rows an example stands for on average.
+    """
 
     features: Matrix
     categorical: tuple[bool, ...]
+    target: NDArray[Any]
     weights: NDArray[np.float64]
+    learned: NDArray[np.bool_]
+    checked: NDArray[np.bool_]
+    rows: float
+
+    @property
+    def teaches(self) -> bool:
+        """Whether there are rows and features enough for more than a mean."""
+        learned = int(self.learned.sum())
+        return self.features.shape[1] > 0 and learned * self.rows >= _FEWEST_ROWS and learned > 1
 
 
-def learn_classes(training: TrainingRows, classes: NDArray[np.int64], width: int) -> Model:
+# Slow steps gain a little over fast ones; where rows are many, or classes, time counts.
+_STEP, _LONGEST_STEP = 0.1, 0.3
+_LEAVES = 15
+_ITERATIONS, _FEWEST_ITERATIONS = 200, 20
+_TREES = 400  # a class has its own trees: with more classes there are fewer iterations, of longer steps
+_MANY_EXAMPLES = 40_000
+_FASTER = 3  # so many times fewer and longer steps where examples are many
+_PENALTY = 5.0
+_PATIENCE = 10
+_FEWEST_ROWS = 20
+_LEAF_ROWS = 20
+
+
+def learn_classes(training: TrainingRows, width: int) -> Model:
     """A model of the shares of classes 0 … width - 1."""
-    shares = _shares(classes, training.weights, width)
-    named = np.flatnonzero(shares)
-    if len(named) > _MOST_CLASSES:
-        # A stable sort, so that of equally common classes the lower comes first.
-        named = np.sort(np.argsort(-shares, kind="stable")[: _MOST_CLASSES - 1])
-    if len(named) < 2 or not _teaches(training):
-        return lambda features: np.tile(shares, (len(features), 1))
+    learned = training.learned
+    shares = _shares(training.target[learned], training.weights[learned], width)
+    # A class must be learned before it can be checked.
+    known = np.bincount(training.target[learned], minlength=width) > 0
+    if known.sum() < 2 or not training.teaches:
+        return Constant(shares)
+    from sklearn.ensemble import HistGradientBoostingClassifier
 
-    rest = shares.copy()
-    rest[named] = 0.0
-    label = np.full(width, len(named), dtype=np.int64)
-    label[named] = np.arange(len(named))
-    labels = label[classes]
-    fitted = _fit(_classifier(len(named) + bool(rest.any()), len(labels), training.categorical), training, labels)
-
-    def model(features: Matrix) -> Matrix:
-        predicted = fitted.predict_proba(features)  # (row, named class; at the end perhaps all others)
-        result = np.zeros((len(features), width))
-        result[:, named] = predicted[:, : len(named)]
-        if predicted.shape[1] > len(named):
-            result += predicted[:, len(named) :] * (rest / rest.sum())
-        return result
-
-    return model
+    classifier = HistGradientBoostingClassifier(**_settings(training, int(known.sum())))
+    fitted = _fit(classifier, training, training.target, training.checked & known[training.target])
+    return Classifier(fitted, np.flatnonzero(known), width)
 
 
-def learn_numbers(training: TrainingRows, numbers: NDArray[np.float64]) -> Model:
-    """A model of a number; it never says less than the least, or more than the most, it has seen."""
+def learn_numbers(training: TrainingRows) -> Model:
+    """A model of a number."""
+    learned = training.learned
+    numbers = training.target[learned]
     if not len(numbers):
-        return lambda features: np.zeros((len(features), 1))
+        return Constant(np.zeros(1))
     low, high = float(numbers.min()), float(numbers.max())
     # In steps: the square of a very large number is none.
-    spread = (numbers - low) / (high - low) if high > low else np.zeros(len(numbers))
-    centre = float(np.average(spread, weights=training.weights))
-    scale = float(spread.std())
-    if scale == 0 or not _teaches(training):
-        mean = min(max(low + centre * (high - low), low), high)
-        return lambda features: np.full((len(features), 1), mean)
+    spread = (training.target - low) / (high - low) if high > low else np.zeros(len(training.target))
+    centre = float(np.average(spread[learned], weights=training.weights[learned]))
+    scale = float(spread[learned].std())
+    if scale == 0 or not training.teaches:
+        return Constant(np.array([min(max(low + centre * (high - low), low), high)]))
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    regressor = HistGradientBoostingRegressor(**_settings(_pace(len(numbers)), training.categorical))
-    fitted = _fit(regressor, training, (spread - centre) / scale)
-
-    def model(features: Matrix) -> Matrix:
-        expected: Matrix = (fitted.predict(features) * scale + centre) * (high - low) + low
-        return np.clip(expected, low, high).reshape(-1, 1)
-
-    return model
+    regressor = HistGradientBoostingRegressor(**_settings(training, 2))
+    fitted = _fit(regressor, training, (spread - centre) / scale, training.checked)
+    return Regressor(fitted, low, high, centre, scale)
 
 
 def _shares(classes: NDArray[np.int64], weights: NDArray[np.float64], width: int) -> NDArray[np.float64]:
@@ -328,51 +320,34 @@ def _shares(classes: NDArray[np.int64], weights: NDArray[np.float64], width: int
     return shares
 
 
-def _teaches(training: TrainingRows) -> bool:
-    """Whether there are rows and features enough for more than a mean."""
-    return training.features.shape[1] > 0 and len(training.features) >= _FEWEST_ROWS
-
-
-def _classifier(classes: int, rows: int, categorical: tuple[bool, ...]) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    pace = _pace(rows)
-    if classes > 2:
-        iterations = min(pace.iterations, max(_FEWEST_ITERATIONS, _TREES // classes))
-        pace = _Pace(iterations, min(_LONGEST_STEP, pace.step * pace.iterations / iterations), pace.leaves)
-    return HistGradientBoostingClassifier(**_settings(pace, categorical))
-
-
-def _pace(rows: int) -> _Pace:
-    return _FAST if rows >= _MANY_ROWS else _SLOW
-
-
-def _settings(pace: _Pace, categorical: tuple[bool, ...]) -> dict[str, Any]:
+def _settings(training: TrainingRows, classes: int) -> dict[str, Any]:
+    trees = _TREES // (_FASTER if training.learned.sum() >= _MANY_EXAMPLES else 1)
+    iterations = max(_FEWEST_ITERATIONS, min(_ITERATIONS, trees // classes))
     return {
-        "max_iter": pace.iterations,
-        "learning_rate": pace.step,
-        "max_leaf_nodes": pace.leaves,
+        "max_iter": iterations,
+        "learning_rate": min(_LONGEST_STEP, _STEP * _ITERATIONS / iterations),
+        "max_leaf_nodes": _LEAVES,
+        "min_samples_leaf": max(1, round(_LEAF_ROWS / training.rows)),
         "l2_regularization": _PENALTY,
-        "categorical_features": np.array(categorical, dtype=np.bool_),
+        "categorical_features": np.array(training.categorical, dtype=np.bool_),
         "early_stopping": True,
+        "n_iter_no_change": _PATIENCE,
         "random_state": 0,
     }
 
 
-def _fit(estimator: Any, training: TrainingRows, target: NDArray[Any]) -> Any:
-    """Fit until rows that are not learned from gain no more."""
-    checked = np.arange(len(target)) % _CHECKED == _CHECKED - 1
-    if target.dtype.kind == "i":
-        # A class must be learned before it can be checked.
-        learned = np.bincount(target[~checked], minlength=int(target.max()) + 1) > 0
-        checked &= learned[target]
-    features, weights = training.features, training.weights
-    estimator.fit(
-        features[~checked],
-        target[~checked],
-        sample_weight=weights[~checked],
+def _fit(estimator: Any, training: TrainingRows, target: NDArray[Any], checked: NDArray[np.bool_]) -> Any:
+    """Fit until examples that are not learned from gain no more; where none is, as long as it may."""
+    learned, features, weights = training.learned, training.features, training.weights
+    if not checked.any():
+        return estimator.set_params(early_stopping=False).fit(
+            features[learned], target[learned], sample_weight=weights[learned]
+        )
+    return estimator.fit(
+        features[learned],
+        target[learned],
+        sample_weight=weights[learned],
         X_val=features[checked],
         y_val=target[checked],
         sample_weight_val=weights[checked],
     )
-    return estimator

@@ -15,26 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.criteria.objectives import MEDIAN, TIE, SplitObjective, WeightRule
-from anonfit.criteria.targets import ClassTarget, CodedSelections, Impurity, NumberTarget, Target
+from anonfit.criteria.targets import ClassTarget, CodedSelections, Impurity, Target
 from anonfit.errors import DataError, SpecError
-from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, Column, SplitMode
-from anonfit.workload.denoising import cross_fitted_numbers, cross_fitted_shares
-from anonfit.workload.targets import (
-    TargetRequest,
-    Workload,
-    classes_of,
-    is_numeric,
-    number_target,
-    rounded_sum,
-    share_target,
-)
+from anonfit.tables.schema import MISSING, CodedColumn, Column, SplitMode
+from anonfit.workload.targets import Workload, classes_of, is_numeric, rounded_sum
 
 MOST_NAMES = 64
 """A column with more names is taken by its commonest ones, and all others as one."""
@@ -225,7 +215,7 @@ def objective_of(
             targets=targets,
             weights=tuple(float(name in features) for name in names),
             rule=WeightRule.FIRST,
-            min_gain=workload.min_gain,
+            min_gain=workload.min_gain or 0.0,
             split_on=split_on,
             masses=masses,
             unit=unit,
@@ -240,7 +230,7 @@ def objective_of(
         beta=workload.beta,
         gamma=workload.gamma,
         seed=workload.seed,
-        min_gain=workload.min_gain,
+        min_gain=workload.min_gain or 0.0,
         split_on=split_on,
         masses=masses,
         unit=unit,
@@ -254,28 +244,3 @@ def require_target(workload: Workload, targets: Sequence[Target]) -> None:
         raise SpecError(
             [f"method.criterion = '{objective.name}' needs a {objective.serves}, and the workload has none."]
         )
-
-
-def denoised(
-    request: TargetRequest,
-    target: Target,
-    table: CodedTable,
-    weights: NDArray[Any] | None,
-    *,
-    masses: NDArray[np.int64],
-    seed: int,
-    threads: int | None,
-) -> Target:
-    """A target as models see it that were fitted on other rows; it is not predicted from itself."""
-    kept = [index for index in range(len(table.columns)) if index != target.column]
-    columns, codes = [table.columns[index] for index in kept], [table.codes[index] for index in kept]
-    if isinstance(target, ClassTarget):
-        shares = cross_fitted_shares(
-            columns, codes, target.classes, target.width, weights=weights, seed=seed, threads=threads
-        )
-        return share_target(request, shares, own=target.column, measured_by=target.measured_by)
-    assert isinstance(target, NumberTarget)
-    numbers = cross_fitted_numbers(
-        columns, codes, target.scale.restore(target.multiples), weights=weights, seed=seed, threads=threads
-    )
-    return number_target(request, numbers, masses=masses, own=target.column)

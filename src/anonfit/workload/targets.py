@@ -58,7 +58,8 @@ class Workload:
     alpha: float = 0.5
     beta: float = 0.25
     gamma: float = 0.25
-    min_gain: float = 0.0
+    min_gain: float | None = 0.0
+    """What a split must gain for the targets; None: more than one more group costs (`Target.price`)."""
     seed: int = 0
     sample_weight: str | None = None
 

@@ -25,7 +25,6 @@ class Model:
 
 ASKED: dict[str, dict[str, Any]] = {
     "entity": {"entity": "who"},
-    "denoise": {"denoise": True, "identifiers": ["who"]},
     "models": {"targets": [{"column": "ill", "model": Model()}], "identifiers": ["who"]},
     "observed": {"regions": "observed", "consent": True, "identifiers": ["who"]},
     "original": {"order": "original", "consent": True, "identifiers": ["who"]},
@@ -77,10 +76,11 @@ def test_auto_takes_duckdb_where_it_does_not(tmp_path, monkeypatch):
     words = {"quasi_identifiers": ["age"], "targets": ["ill"], "identifiers": ["who"], "k": 2}
     release = af.anonymize(str(tmp_path / "table.parquet"), **words)
     assert release.report["engine"] == {"name": "duckdb", "reason": "the table does not fit in memory with ease"}
-    words |= {"denoise": True}
+    words |= {"regions": "observed", "consent": True}
     made = make(spec_of_keywords(str(tmp_path / "table.parquet"), words))
     assert made.engine == "memory"
-    assert made.engine_reason == "the table may not fit in memory, but workload.denoise needs the engine 'memory'"
+    assert made.engine_reason is not None
+    assert made.engine_reason.endswith("""output.regions = "observed" needs the engine 'memory'""")
 
 
 def test_the_manifest_and_the_report_say_which_engine(tmp_path):

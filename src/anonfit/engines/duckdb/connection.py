@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -125,6 +126,17 @@ class Connection:
             self.run(f"CREATE TABLE {table} AS SELECT * FROM frame_to_store")  # noqa: S608 - our name
         finally:
             self.duckdb.unregister("frame_to_store")
+
+    def store_batches(self, table: str, batches: Iterator[Any]) -> None:
+        """Batches of Arrow, at least one, as a table; none is made before it is stored."""
+        import pyarrow as pa
+
+        first = next(batches)
+        self.duckdb.register("rows_to_store", pa.RecordBatchReader.from_batches(first.schema, chain([first], batches)))
+        try:
+            self.run(f"CREATE TABLE {table} AS SELECT * FROM rows_to_store")  # noqa: S608 - our name
+        finally:
+            self.duckdb.unregister("rows_to_store")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.contract import Counted, CountRequest, Draw, Field, Move, Placing, Written
+from anonfit.engines.contract import Counted, CountRequest, Derive, Draw, Field, Move, Placing, Written
 from anonfit.engines.duckdb.connection import Connection
 from anonfit.engines.duckdb.sources import clean, file_rows
 from anonfit.engines.duckdb.sql import (
@@ -21,7 +21,7 @@ from anonfit.engines.duckdb.sql import (
     routed_node,
     sql_type,
 )
-from anonfit.engines.duckdb.writing import KeptColumn, write_sorted
+from anonfit.engines.duckdb.writing import BATCH, KeptColumn, write_sorted
 from anonfit.engines.rows import in_batches, plain, released
 from anonfit.errors import TooManyGroups
 
@@ -181,6 +181,29 @@ class DuckDBEngine:
         """The fields of the rows that are drawn."""
         query = f"SELECT {', '.join(names)} FROM {ACTIVE} WHERE {drawn(draw)}"  # noqa: S608 - our names
         return dict(zip(names, map(np.asarray, self.connection.columns(query)), strict=True))
+
+    def derive(self, names: Sequence[str], work: Derive) -> None:
+        """Write the rows anew, some at a time, with their further fields."""
+        import pyarrow as pa
+
+        held = [*self.columns, NODE]
+        batches = self.connection.batches(f"SELECT {', '.join(held)} FROM {ACTIVE}", BATCH)  # noqa: S608 - our names
+        added: list[str] = []
+
+        def wider() -> Iterator[Any]:
+            for batch in batches:
+                further = work({name: batch.column(name).to_numpy(zero_copy_only=False) for name in names})
+                added[:] = further
+                yield pa.RecordBatch.from_arrays(
+                    [*batch.columns, *map(pa.array, further.values())], names=[*held, *further]
+                )
+
+        self.connection.store_batches(NEXT, wider())
+        self.connection.run(f"DROP TABLE {ACTIVE}")
+        self.connection.run(f"ALTER TABLE {NEXT} RENAME TO {ACTIVE}")
+        self.columns += added
+        self.connection.run(f"DROP TABLE {ASIDE}")
+        self.connection.run(f"CREATE TABLE {ASIDE} AS SELECT * FROM {ACTIVE} LIMIT 0")  # noqa: S608
 
     def count(self, requests: Sequence[CountRequest]) -> list[Counted]:
         """Count a batch of nodes, one grouped scan a request."""

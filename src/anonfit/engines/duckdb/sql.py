@@ -114,7 +114,9 @@ def routed_node(moves: Sequence[Move], nodes: Collection[int]) -> str:
 
 def drawn(draw: Draw) -> str:
     """The condition that a row is drawn."""
-    products = " + ".join(f"{name}::BIGINT * {factor}" for name, factor in zip(draw.fields, draw.factors, strict=True))
+    products = " + ".join(
+        f"({name}::BIGINT & 4294967295) * {factor}" for name, factor in zip(draw.fields, draw.factors, strict=True)
+    )
     first = f"(({products}) % {Draw.MODULUS})"
     second = f"(({first} * {first} + {Draw.ADDED}) % {Draw.MODULUS})"
     return f"({second} * {second}) % {Draw.MODULUS} < {draw.below}"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,14 +36,7 @@ def _place(connection: Connection, table: str, placing: Placing, raw: Sequence[s
             values = [batch.column(len(fields) + place) for place in range(len(raw))]
             yield pa.RecordBatch.from_arrays([pa.array(placing.ranks(codes)), *values], names=["rank", *raw])
 
-    rows = placed()
-    first = next(rows)
-    reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
-    connection.duckdb.register("rows_to_place", reader)
-    try:
-        connection.run(f"CREATE TABLE {PLACED} AS SELECT * FROM rows_to_place")  # noqa: S608
-    finally:
-        connection.duckdb.unregister("rows_to_place")
+    connection.store_batches(PLACED, placed())
     connection.run(f"DROP TABLE {table}")
 
 

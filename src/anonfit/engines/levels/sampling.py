@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.targets import NumberTarget
+from anonfit.criteria.targets import ClassTarget
 from anonfit.engines.contract import Counted, Counting, CountRequest, Draw, Move, first_of_run
 from anonfit.engines.levels.growing import LevelGrower
-from anonfit.engines.levels.shape import MASS, PERSONS, Shape, code_name, target_name
+from anonfit.engines.levels.shape import MASS, PERSONS, Shape, code_name, target_names
 from anonfit.engines.levels.splitting import LevelNode, LevelSplitter
 from anonfit.engines.memory.growing import CHILD, START
 from anonfit.engines.memory.layout import FROM, GAP, HIGH, LOW, MISSING, SIZE, TO
@@ -281,9 +281,14 @@ def start_on_sample(grower: LevelGrower, root: LevelNode, rows: int) -> list[Lev
 
 
 def _drawn_by(shape: Shape) -> list[str]:
-    """The fields that decide which rows are drawn: codes and classes, not counts or numbers, which may be negative."""
-    numbers = {target_name(place) for place, each in enumerate(shape.purpose.targets) if isinstance(each, NumberTarget)}
-    return [name for name in shape.names if name not in {PERSONS, MASS, *numbers}]
+    """The fields that decide which rows are drawn: codes and classes, not counts, numbers or shares."""
+    others = {
+        name
+        for place, target in enumerate(shape.purpose.targets)
+        if not isinstance(target, ClassTarget)
+        for name in target_names(place, target)
+    }
+    return [name for name in shape.names if name not in {PERSONS, MASS, *others}]
 
 
 def _written(grower: LevelGrower, root: LevelNode, plans: Plans) -> list[tuple[LevelNode, int]]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.objectives import SplitObjective
-from anonfit.criteria.targets import ClassTarget, NumberTarget, Signatures, Target
+from anonfit.criteria.targets import ClassTarget, NumberTarget, ShareTarget, Signatures, Target
 from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.grower import kernel_forms, packing_of
 from anonfit.engines.memory.layout import NARROW, Rows, pack, pack_table
@@ -40,6 +40,17 @@ def target_name(target: int) -> str:
     return f"target{target}"
 
 
+def label_name(target: int) -> str:
+    """The field of a target's own values where models say what is expected of rows."""
+    return f"label{target}"
+
+
+def target_names(target: int, what: Target) -> list[str]:
+    """The fields of a target: its class or number, or a share of each class."""
+    name = target_name(target)
+    return [f"{name}_{label}" for label in range(what.width)] if isinstance(what, ShareTarget) else [name]
+
+
 def sensitive_name(constraint: int) -> str:
     """The field of a sensitive column's codes."""
     return f"sensitive{constraint}"
@@ -52,8 +63,8 @@ def signature_name(column: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A coded table without its rows; its purpose and its constraints have none either. Targets have a class or a
-    number in each row, never shares. `signatures` says what the classes of raw columns become for selections.
+    """A coded table without its rows; its purpose and its constraints have none either. `signatures` says what the
+    classes of raw columns become for selections.
     """
 
     columns: tuple[CodedColumn, ...]
@@ -83,7 +94,7 @@ class Shape:
         names = [code_name(column) for column in range(len(self.columns))]
         names += self.persons
         names += [MASS] if self.weighted else []
-        names += [target_name(target) for target in range(len(self.purpose.targets))]
+        names += [name for place, target in enumerate(self.purpose.targets) for name in target_names(place, target)]
         return [*names, *self.sensitive_names, *self.signature_names]
 
     @property
@@ -106,7 +117,10 @@ class Shape:
 
         codes = tuple(of(code_name(index), code_dtype(column.size)) for index, column in enumerate(self.columns))
         table = CodedTable(self.columns, codes, rows, of(PERSONS, np.uint32) if has_counts else None)
-        targets = tuple(_with_rows(target, of(target_name(place))) for place, target in enumerate(self.purpose.targets))
+        targets = tuple(
+            _with_rows(target, [of(name) for name in target_names(place, target)])
+            for place, target in enumerate(self.purpose.targets)
+        )
         purpose = replace(self.purpose, targets=targets, masses=of(MASS) if self.weighted else None)
         constraints = [
             replace(constraint, codes=of(name, np.uint32))
@@ -115,12 +129,14 @@ class Shape:
         return table, purpose, constraints
 
 
-def _with_rows(target: Target, values: NDArray[Any]) -> Target:
-    """A target of some rows."""
+def _with_rows(target: Target, values: Sequence[NDArray[Any]]) -> Target:
+    """A target of some rows, from its fields."""
     if isinstance(target, ClassTarget):
-        return replace(target, classes=values)
+        return replace(target, classes=values[0])
+    if isinstance(target, ShareTarget):
+        return replace(target, shares=np.stack(values, axis=1))
     assert isinstance(target, NumberTarget)
-    return replace(target, multiples=values)
+    return replace(target, multiples=values[0])
 
 
 @dataclass(frozen=True, slots=True)

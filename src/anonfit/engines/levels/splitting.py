@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.objectives import child_key, root_key
-from anonfit.criteria.targets import ClassTarget, Sums
+from anonfit.criteria.targets import ClassTarget, ShareTarget, Sums, Target
 from anonfit.engines.contract import Counted, Counting, CountRequest, Move
-from anonfit.engines.levels.shape import PERSONS, Layout, Shape, code_name, target_name
+from anonfit.engines.levels.shape import PERSONS, Layout, Shape, code_name, target_name, target_names
 from anonfit.engines.memory.constraints import ABSENT
 from anonfit.engines.memory.layout import BIN, SIZE, Rows, rows_of, shared
 from anonfit.engines.memory.objective import LEAN, SLOT, SLOTS, Whole
@@ -35,7 +35,7 @@ def whole_table(counting: Counting, shape: Shape) -> Whole:
         if isinstance(target, ClassTarget):
             requests.append(CountRequest((0,), (name,), (shape.mass,)))
         else:
-            requests.append(CountRequest((0,), (), ((*shape.mass, name), (*shape.mass, name, name))))
+            requests.append(CountRequest((0,), (), _target_sums(shape, index, target)))
     first, *others = counting.count(requests)
     mass = int(first.sums[0].sum())
     sums: list[Sums] = []
@@ -44,9 +44,19 @@ def whole_table(counting: Counting, shape: Shape) -> Whole:
             by_class = np.zeros(target.width, np.int64)
             by_class[counted.by[0]] = counted.sums[0]
             sums.append(by_class)
+        elif isinstance(target, ShareTarget):
+            sums.append(counted.sums.sum(axis=1))
         else:
             sums.append(np.array([mass, *counted.sums.sum(axis=1)], np.int64))
     return Whole(len(shape.columns), counting.rows, mass, tuple(sums))
+
+
+def _target_sums(shape: Shape, place: int, target: Target) -> tuple[tuple[str, ...], ...]:
+    """What is summed of a target that has no class in each row: each share, or numbers and their squares."""
+    names = target_names(place, target)
+    if isinstance(target, ShareTarget):
+        return tuple((*shape.mass, name) for name in names)
+    return (*shape.mass, *names), (*shape.mass, *names, *names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +117,9 @@ def _histogram_requests(layout: Layout, nodes: tuple[int, ...]) -> list[tuple[in
         if isinstance(target, ClassTarget):
             classes.append((name, slot))
         else:
-            sums += [(*shape.mass, name), (*shape.mass, name, name)]
-            slots += [slot, slot + 1]
+            own = _target_sums(shape, index, target)
+            sums += own
+            slots += range(slot, slot + len(own))
     requests = []
     for column in range(len(shape.columns)):
         by = code_name(column)

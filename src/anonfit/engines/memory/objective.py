@@ -147,7 +147,8 @@ def make_objective(purpose: SplitObjective, whole: Whole, packing: Packing, fiel
         factors=np.stack([np.array(factors, dtype=np.float64), units]),
         weights=weights,
         numbers=np.array(
-            [purpose.alpha, purpose.min_gain, largest, purpose.unit, purpose.beta, purpose.gamma], np.float64
+            [purpose.alpha, purpose.least_gain(factors), largest, purpose.unit, purpose.beta, purpose.gamma],
+            np.float64,
         ),
         logs=x_log_x(min(LOGS, max(whole.mass, whole.rows) + 1)),
     )

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.contract import Counted, CountRequest, Draw, Field, Move, Placing, Written
+from anonfit.engines.contract import Counted, CountRequest, Derive, Draw, Field, Move, Placing, Written
 from anonfit.engines.rows import in_batches, plain, released
 from anonfit.engines.spark.packs import CONTENT, NODE, RAW, pack, packed, unpacked
 from anonfit.engines.spark.rows import ALL, KEPT, KNOWN, LEFT_OUT, PARTITIONS, Survey, form_of, held_name, polars
 from anonfit.engines.spark.session import quiet, result_of
 from anonfit.engines.spark.sources import PARTITION, Loading, storable
 from anonfit.engines.spark.storage import restored, stored, stored_type
-from anonfit.engines.spark.work import ROWS, Code, Count, DrawRows, Finish, Lookup, PartByNode, fields_of
+from anonfit.engines.spark.work import ROWS, Code, Count, DeriveFields, DrawRows, Finish, Lookup, PartByNode, fields_of
 from anonfit.engines.spark.write import write_sorted
 from anonfit.errors import DataError, TooManyGroups
 from anonfit.runtime.threads import available_memory
@@ -321,6 +321,13 @@ class SparkEngine:
         with quiet():
             drawn = self.coded.select(CONTENT).mapInArrow(DrawRows(draw, tuple(names)), f"{CONTENT} binary")
         return fields_of(self._arrived(drawn)[CONTENT].to_list(), names)
+
+    def derive(self, names: Sequence[str], work: Derive) -> None:
+        """Add further fields where the rows are; those that are written need none."""
+        with quiet():
+            wider = DeriveFields(pickle.dumps(work), tuple(names))
+            self.coded = self.coded.select(CONTENT).mapInArrow(wider, f"{CONTENT} binary").persist()
+        self.persisted.append(self.coded)
 
     def count(self, requests: Sequence[CountRequest]) -> list[Counted]:
         """Count a batch of nodes in one scan: executors count their rows, and Spark adds up what they found."""

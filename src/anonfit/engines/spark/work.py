@@ -35,6 +35,21 @@ class DrawRows:
 
 
 @dataclass(frozen=True, slots=True)
+class DeriveFields:
+    """Adds fields to rows; `work` says what they are, as bytes."""
+
+    work: bytes
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """The same packs, with more fields."""
+        pl = polars()
+        for rows in unpacked(batches):
+            further = loaded(self.work)({name: rows[name].to_numpy() for name in self.names})
+            yield packed({CONTENT: [pack(rows.with_columns(pl.Series(name, own) for name, own in further.items()))]})
+
+
+@dataclass(frozen=True, slots=True)
 class Lookup:
     """What the values of some held columns become: a frame of these columns and `field`, sent as bytes."""
 

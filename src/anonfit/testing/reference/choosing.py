@@ -237,4 +237,5 @@ class Guided:
             return None
         gain = self.node_cost(node) - best.cost
         in_all = gain * self.records.mass(node.rows) * self.purpose.unit
-        return None if self.purpose.min_gain > 0 and in_all < self.purpose.min_gain else best.split
+        least = self.purpose.least_gain(self.factors)
+        return None if least > 0 and in_all < least else best.split

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command that holds the default against ai-privacy-toolkit: what it measures, keeps and prints."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from anonfit_papers import toolkit_lead
+from anonfit_papers.lead_tables import LeadTask
+from anonfit_papers.toolkit import GUIDES
+from anonfit_papers.toolkit_lead import OURS, holm, lead, main, measure, read, report
+
+
+def task(rows: int = 600, *, numbers: bool = False) -> LeadTask:
+    rng = np.random.default_rng(1)
+    age, place = rng.integers(18, 80, rows), rng.integers(0, 4, rows)
+    risk = age / 80 + 0.3 * (place == 2) + 0.2 * rng.normal(size=rows)
+    target: Any = risk if numbers else np.where(risk > 0.8, "ill", "well")
+    frame = pl.DataFrame({"age": age, "place": [f"p{number}" for number in place], "state": target})
+    return LeadTask("made up", frame, ("state",), ("place",), numbers)
+
+
+def line(release: str, split: int, accuracy: float, boosting: float) -> dict[str, Any]:
+    scores = {"gradient boosting": boosting, "tree": accuracy}
+    told = {name: {"accuracy": value, "auc": value, "brier": 100 - value} for name, value in scores.items()}
+    return {"table": "t", "split": split, "k": 10, "release": release, "rows": None, "groups": 5, "scores": {"y": told}}
+
+
+LINES = [
+    *(line(OURS, split, 80 + split, 82) for split in range(3)),
+    *(line(GUIDES[0], split, 79, 81) for split in range(3)),
+    *(line(GUIDES[1], split, 78, 80) for split in range(3)),
+]
+
+
+def test_a_lead_is_over_the_better_guide_split_by_split() -> None:
+    assert lead(LINES, OURS, "accuracy").tolist() == [1.0, 1.5, 2.0]
+    assert lead(LINES, OURS, "accuracy", "gradient boosting").tolist() == [1.0, 1.0, 1.0]
+    assert lead(LINES, OURS, "brier").tolist() == [1.0, 1.5, 2.0]
+    assert len(lead(LINES[:3], OURS, "accuracy")) == 0
+
+
+def test_many_comparisons_are_corrected() -> None:
+    assert holm([0.01, 0.04, 0.03]) == [0.03, 0.06, 0.06]
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+def test_the_report_tells_every_cell() -> None:
+    text = report(LINES)
+    assert "| t, 10 | 3 | +1.50 ± 0.29 | +1.00 ± 0.00 | +1.50 ± 0.29 | +1.50 ± 0.29 | 5 (5, 5) | 0.035 |" in text
+    assert "Mean of the cells: +1.50." in text
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_a_run_goes_on_where_another_one_stopped(tmp_path: Path, numbers: bool, monkeypatch: Any) -> None:
+    made = []
+
+    def fake(*_: Any) -> tuple[dict[str, Any], int]:
+        made.append(1)
+        return {"state": {"tree": {"error" if numbers else "accuracy": 50.0}}}, 3
+
+    monkeypatch.setattr(toolkit_lead, "_toolkit", fake)
+    out = tmp_path / "out.jsonl"
+    for _ in range(2):
+        measure(task(numbers=numbers), [0], [10], [OURS, *GUIDES], rows=None, out=out)
+    assert [entry["release"] for entry in read(out)] == [OURS, *GUIDES]
+    assert len(made) == 2
+    scores = read(out)[0]["scores"]["state"]
+    assert set(scores) == {"gradient boosting", "random forest", "linear", "tree"}
+    for own in scores.values():
+        assert own["error"] < 90 if numbers else own["accuracy"] > 70
+
+
+def test_unknown_names_are_refused(capsys: Any) -> None:
+    assert main(["--tables", "nowhere"]) == 2
+    assert main(["--releases", "nothing"]) == 2
+    assert "there is no table 'nowhere'" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(find_spec("apt") is None, reason="ai-privacy-toolkit is not installed")
+def test_the_toolkit_is_called_on_one_hot_columns(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    measure(task(), [0], [10], [*GUIDES], rows=None, out=out)
+    assert all(entry["groups"] > 1 for entry in read(out))
