@@ -315,7 +315,7 @@ def test_no_record_s_values_are_kept(tmp_path: Path) -> None:
     found = evaluated(frame, methods=["median", "original", "removed"], store=tmp_path)
     found.save(tmp_path)
     texts = [path.read_text() for path in tmp_path.iterdir()]
-    assert len(texts) == 4
+    assert len(texts) == 5
     assert not any(marker in text for text in texts for marker in ("7654", "8765", "Zyx"))
 
 

@@ -470,6 +470,8 @@ def inside(value: float, label: str) -> bool:
         return value < float(text[2:])
     if text.startswith("≥ "):
         return value >= float(text[2:])
+    if re.fullmatch(r"-?\d+", text):
+        return value == float(text)  # one whole number alone
     low, high = text[1:-1].split(", ")
     return float(low) <= value < float(high) or (text.endswith("]") and value == float(high))
 

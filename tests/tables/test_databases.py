@@ -215,8 +215,8 @@ def test_nothing_secret_is_in_errors(postgresql, wrong):
     ("source", "which", "message"),
     [
         ("sqlite:none.db", {"table": "t"}, "no such sqlite file"),
-        ("sqlite:none.db", {}, "one of data.table and data.query"),
-        ("sqlite:none.db", {"table": "t", "query": "q"}, "one of data.table and data.query"),
+        ("sqlite:none.db", {}, "one of table and query, or #table"),
+        ("sqlite:none.db", {"table": "t", "query": "q"}, "one of table and query, or #table"),
         ("postgresql:", {"table": "t"}, "the address of a server"),
         ("table.csv", {"table": "t"}, "are of databases"),
         ("https://example.org/t.csv", {}, "download it first"),

@@ -63,11 +63,20 @@ def _end(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
+def _parted(values: pl.Series) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """The finite numbers of a column, and the ends of equal parts; None where floats have no room for them."""
+    numbers = values.drop_nulls().cast(float).drop_nans().to_numpy()
+    known = numbers[np.isfinite(numbers)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        edges = np.linspace(known.min(initial=np.inf), known.max(initial=-np.inf), BARS + 1)
+        return known, edges if bool((np.diff(edges) > 0).all()) and np.isfinite(edges).all() else None
+
+
 def _of_values(values: pl.Series) -> list[dict[str, Any]]:
     """The bars of a column that is released as it is: intervals of equal width, or the most frequent values."""
-    if values.dtype.is_numeric() and values.n_unique() > BARS:
-        known = values.drop_nulls().cast(float).drop_nans().to_numpy()
-        counts, edges = np.histogram(known[np.isfinite(known)], bins=BARS)
+    known, edges = _parted(values) if values.dtype.is_numeric() and values.n_unique() > BARS else (None, None)
+    if known is not None and edges is not None:
+        counts, _ = np.histogram(known, bins=edges)
         ends = zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
         shares = {f"[{_end(low)}, {_end(high)})": count / len(values) for low, high, count in ends}
     else:

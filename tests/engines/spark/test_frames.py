@@ -195,7 +195,7 @@ def test_rows_are_not_written_where_executors_do_not_see_the_spill_folder(tmp_pa
         monkeypatch.setattr(module, "seen_mark", mark)
         monkeypatch.setattr(module, "result_of", result_of)
     frame = spark_frame(pl.DataFrame({"age": [20, 30, 40] * 4}))
-    with pytest.raises(EngineError, match="set engine.spill to a folder that the driver and all executors share"):
+    with pytest.raises(EngineError, match="set spill to a folder that the driver and all executors share"):
         af.anonymize(frame, quasi_identifiers=["age"], k=3, spill=str(tmp_path))
     assert seen == [[]]
     assert list(tmp_path.iterdir()) == []
