@@ -36,6 +36,7 @@ def _release() -> tuple[pl.DataFrame, af.Release]:
         identifiers=["patient_id"],
         sensitive={"diagnosis": {"model": "distinct-l", "l": 2}},
         targets=["outcome"],
+        criterion="infogain",
         taxonomies={"postcode": trees["postcode"]},
         k=10,
     )

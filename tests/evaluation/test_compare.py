@@ -51,7 +51,8 @@ def release(frame: pl.DataFrame | None = None, *, k: int = 5, **words: Any) -> a
     used = {words.get("count"), words.get("entity")}
     words.setdefault("quasi_identifiers", NAMES)
     words.setdefault("sensitive", waived("illness"))
-    words.setdefault("targets", ["outcome"])
+    if words.setdefault("targets", ["outcome"]) == ["outcome"]:
+        words.setdefault("criterion", "infogain")
     words.setdefault("taxonomies", {"place": PLACES})
     words.setdefault("insensitive", [name for name in ("many", "who") if name in frame.columns and name not in used])
     return af.anonymize(frame, k=k, **words)

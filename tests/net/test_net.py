@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from requests import REQUESTS, TREES, write_request
+from net_requests import REQUESTS, TREES, write_request
 
 import anonfit as af
 from anonfit.errors import SpecError

@@ -49,7 +49,7 @@ WORDS: dict[str, Any] = {
 KINDS: dict[str, dict[str, Any]] = {
     "blind": {"insensitive": ["outcome", "cost"]},
     "classes": {"targets": ["outcome"], "insensitive": ["cost"], "criterion": "infogain"},
-    "numbers": {"targets": ["cost"], "insensitive": ["outcome"]},
+    "numbers": {"targets": ["cost"], "insensitive": ["outcome"], "criterion": "lsd"},
     "generalized": {
         "targets": ["sex", {"column": "age", "equal_width": 3}, "height"],
         "insensitive": ["outcome", "cost"],

@@ -353,7 +353,9 @@ class _Drawing:
 
 
 def read_large(draft: Draft, largest: int) -> LargeTable:
-    """Read all rows once; twice if the largest region, of so many persons, is too large to be drawn as a whole."""
+    """Read all rows once; twice if the largest region, of so many persons, is too large to be drawn as a whole, or if
+    chance drew no region.
+    """
     import polars as pl
 
     count = draft.schema.name_of(Role.COUNT)
@@ -366,8 +368,8 @@ def read_large(draft: Draft, largest: int) -> LargeTable:
         counter.add(frame.select(draft.recoding.quasi_identifiers), persons)
         if drawing is not None:
             drawing.add(frame, nodes)
-    if drawing is None:
-        drawing = _Drawing(draft, sizes > HUGE)
+    if drawing is None or not any(map(len, drawing.nodes)):
+        drawing = _Drawing(draft, (sizes > HUGE) | (drawing is not None))
         for frame, nodes in raw_batches(draft):
             drawing.add(frame, nodes)
     used = np.flatnonzero(sizes)

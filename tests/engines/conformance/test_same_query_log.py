@@ -80,7 +80,9 @@ def _spec(folder: Path, seed: int, *, frame: Any = None, words: dict[str, Any] =
 def _reports(found: Draft) -> list[dict[str, Any]]:
     table = found.table if found.stored is None else found.stored.path
     plain = json.loads(json.dumps(both_reports(found, audit_draft(found, table)), default=str))
-    return [{name: one[name] for name in one if name not in ("engine", "measured_on", "distributions")} for one in plain]
+    return [
+        {name: one[name] for name in one if name not in ("engine", "measured_on", "distributions")} for one in plain
+    ]
 
 
 def _same(found: Draft, expected: Draft) -> None:
