@@ -27,9 +27,13 @@ TAXONOMIES = Path(__file__).parents[3] / "examples" / "adult"
 
 REQUESTS: dict[str, dict[str, Any]] = {
     "median": {"criterion": "median"},
-    "infogain": {"targets": ["column_15"]},
+    "infogain": {"targets": ["column_15"], "criterion": "infogain"},
     "lsd": {"targets": ["column_13"], "criterion": "lsd"},
-    "diverse": {"targets": ["column_15"], "sensitive": {"column_7": {"model": "entropy-l", "l": 4.0}}},
+    "diverse": {
+        "targets": ["column_15"],
+        "criterion": "infogain",
+        "sensitive": {"column_7": {"model": "entropy-l", "l": 4.0}},
+    },
     "close": {"sensitive": {"column_13": {"model": "t-closeness", "t": 0.25}}, "criterion": "median"},
 }
 SOME = ("infogain", "close")
