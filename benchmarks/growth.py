@@ -14,9 +14,8 @@ import polars as pl
 from anonfit.algorithms.coding import TableCoding
 from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget
-from anonfit.engines.memory.constraints import Constraint
-from anonfit.engines.memory.engine import MemoryEngine
-from anonfit.engines.memory.grower import grow
+from anonfit.engines.memory.engine import MemoryEngine, grow
+from anonfit.engines.memory.forms import Constraint
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
 from anonfit.tables.scales import fixed_point

@@ -23,11 +23,10 @@ from anonfit.algorithms.refining import refine as refine_rows
 from anonfit.algorithms.refining_columns import Refined
 from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import ClassTarget
-from anonfit.engines.memory.grower import grow
+from anonfit.engines.memory.engine import grow
 from anonfit.engines.memory.refining import RowsToRefine
 from anonfit.tables.codebook import code_column
-from anonfit.tables.persons import persons_of
-from anonfit.tables.schema import CodedTable, Column, ColumnType, NominalSplit, Role
+from anonfit.tables.schema import CodedTable, Column, ColumnType, NominalSplit, Role, persons_of
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit_papers.blow_up import blow_up, random_requirements
 from anonfit_papers.datasets_adult import ADULT_TAXONOMIES, complete_adult

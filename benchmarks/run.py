@@ -70,7 +70,7 @@ def tables_of(
 
 def growing(names: tuple[str, ...], frame: pl.DataFrame, *, against: bool) -> dict[str, float]:
     """Growing alone, against one tree of scikit-learn with the same least leaf, and on one thread."""
-    from anonfit.engines.memory.grower import grow
+    from anonfit.engines.memory.engine import grow
 
     table = coded_table(names, frame, K)
     features = np.stack(table.codes, axis=1).astype(np.float64) if against else None

@@ -17,15 +17,15 @@ FOLDER = "machine_code"
 
 def compile_for(processor: str, base: Path) -> None:
     """Compile all kernels for a processor; numba was told of it by the environment."""
-    from anonfit.runtime import machine_code
+    from anonfit.runtime import compiling
 
-    def own(part: str) -> machine_code.CodeFolder:
-        place = machine_code.place(base, processor, part)
+    def own(part: str) -> compiling.CodeFolder:
+        place = compiling.place(base, processor, part)
         place.mkdir(parents=True, exist_ok=True)
-        return machine_code.CodeFolder(place, processor)
+        return compiling.CodeFolder(place, processor)
 
-    machine_code.own, machine_code.brought = own, lambda _: None
-    from anonfit.release.warmup import compile_all
+    compiling.own, compiling.brought = own, lambda _: None
+    from anonfit.release.engine import compile_all
 
     compile_all()
     if not list(base.rglob("*.nbc")):
@@ -35,7 +35,7 @@ def compile_for(processor: str, base: Path) -> None:
 def compile_into(sources: Path, base: Path) -> None:
     """Compile for all processors that this one can run the code of, side by side."""
     sys.path.insert(0, str(sources))
-    from anonfit.runtime.machine_code import processors
+    from anonfit.runtime.compiling import processors
 
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     inherited["PYTHONPATH"] = os.pathsep.join(sys.path)  # also of an environment that is made for the build only

@@ -48,10 +48,8 @@ def server() -> Iterator[str]:
             f"CREATE USER '{USER}'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';\n"
             f"GRANT ALL ON clinic.* TO '{USER}'@'127.0.0.1';\n"
         )
-        subprocess.run(
-            [make, "--no-defaults", data, "--auth-root-authentication-method=normal", "--skip-test-db", *root],
-            check=True,
-            capture_output=True,
+        _install(
+            [make, "--no-defaults", data, "--auth-root-authentication-method=normal", "--skip-test-db", *root], place
         )
         process = subprocess.Popen(
             [run, "--no-defaults", data, *root, f"--socket={place / 's'}", f"--port={port}", "--bind-address=127.0.0.1",
@@ -67,6 +65,17 @@ def server() -> Iterator[str]:
             process.kill()
             process.wait()
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _install(command: list[str], place: Path) -> None:
+    """Make the server's own tables; on a busy machine the first try may fail."""
+    for attempt in range(3):
+        shutil.rmtree(place / "data", ignore_errors=True)
+        done = subprocess.run(command, cwd=place, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode == 0:
+            return
+        time.sleep(attempt)
+    raise RuntimeError(f"no MariaDB server could be made:\n{done.stdout}\n{done.stderr}")
 
 
 def _wait(port: int, process: subprocess.Popen[bytes]) -> None:

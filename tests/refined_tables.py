@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from anonfit.algorithms import refining
 from anonfit.algorithms.demands import Requirement
 from anonfit.algorithms.refining_columns import Refined
-from anonfit.engines.memory.constraints import Constraint
+from anonfit.engines.memory.forms import Constraint
 from anonfit.engines.memory.refining import RowsToRefine
 from anonfit.tables.schema import CodedTable
 

@@ -57,7 +57,7 @@ def why_no_spark() -> str | None:
 
 def spark_frame(frame: pl.DataFrame) -> Any:
     """A frame in Spark."""
-    from anonfit.engines.spark.session import quiet
+    from anonfit.engines.spark.source import quiet
 
     with quiet():
         return spark_session().createDataFrame(frame.to_arrow())
@@ -76,7 +76,7 @@ def spark_session() -> Any:
     """The session."""
     from pyspark.sql import SparkSession
 
-    from anonfit.engines.spark.session import quiet
+    from anonfit.engines.spark.source import quiet
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # Executors must find what tests send them.

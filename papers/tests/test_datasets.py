@@ -20,6 +20,7 @@ from anonfit_papers import datasets
 from anonfit_papers.datasets import ACS, ADULT, CMC, FETCHED, Source, fetch, is_there, require
 from anonfit_papers.datasets_adult import ADULT_TAXONOMIES, complete_adult
 from anonfit_papers.datasets_tables import census, census_numbers, census_sources, contraceptives, fingerprint
+from anonfit_papers.reproduction.census_parts import CENSUS_SHARES, shares_in_words
 from real_data import folder_with
 
 CONTENT = b"24,2,3,3,1,1,2,3,0,1\n"
@@ -156,3 +157,9 @@ def test_contraceptives_have_three_classes() -> None:
     for name, tree in task.taxonomies.items():
         assert isinstance(tree, dict)
         assert set(Taxonomy.from_tree(tree).leaves) == set(task.frame[name].unique())
+
+
+def test_the_shares_that_the_page_names_are_those_of_the_tables() -> None:
+    folder = folder_with(*(source.path for source in ACS))
+    for of, told in CENSUS_SHARES.items():
+        assert shares_in_words(census(folder, of.least)).capitalize() in told

@@ -13,7 +13,7 @@ import pytest
 
 from anonfit.algorithms.result import Anonymized
 from anonfit.algorithms.selections import answer_selections
-from anonfit.release.result import Draft
+from anonfit.release.draft import Draft
 from anonfit.release.run import make
 from anonfit.spec.model import SelectionSpec, Spec
 from anonfit.spec.parse import parse_spec

@@ -15,9 +15,8 @@ import pytest
 from anonfit_papers.blow_up import blow_up, random_requirements
 from anonfit_papers.datasets import ADULT, CRX, GERMAN
 from anonfit_papers.datasets_divided import Divided, divided_adult, divided_crx, divided_german
-from anonfit_papers.metric_search import MetricSearch
 from anonfit_papers.reproduction import adult_curves, adult_parts, masking
-from anonfit_papers.reproduction.adult_curves import GENERALIZED_ADULT, NAIVE_BAYES_ADULT, SUPPRESSED_ADULT
+from anonfit_papers.reproduction.adult_curves import GENERALIZED_ADULT, SUPPRESSED_ADULT
 from anonfit_papers.reproduction.adult_errors import BASELINE_ERROR, CUT_OF_SEVEN, ERROR_AT_500, UPPER_ERROR
 from anonfit_papers.reproduction.adult_parts import KS, TOPS
 from anonfit_papers.reproduction.credit import CREDIT_SCREENING, CRX_KS, GERMAN_CREDIT, GERMAN_KS
@@ -25,6 +24,7 @@ from anonfit_papers.reproduction.frame import Experiment, Settings, Verdict
 from anonfit_papers.reproduction.interval_trees import INTERVAL_TREES, READINGS
 from anonfit_papers.reproduction.loss_metrics import LOSS_METRICS
 from anonfit_papers.reproduction.masking import error_of, mask
+from anonfit_papers.reproduction.naive_bayes_curves import NAIVE_BAYES_ADULT, NORMAL, SUPERVISED, TEN_RANGES
 from anonfit_papers.reproduction.paper_examples import PAPER_EXAMPLES
 from anonfit_papers.reproduction.refinement_time import KINDS, REFINEMENT_TIME
 from anonfit_papers.reproduction.several_quasi_identifiers import SEVERAL_QUASI_IDENTIFIERS
@@ -126,32 +126,6 @@ def test_errors_are_those_of_the_test_records_and_are_counted_once(monkeypatch: 
         replace(masked, table=replace(table, division=7)).error("tree")
 
 
-@pytest.mark.parametrize("metric", ["LM", "CM"])
-def test_a_metric_search_keeps_k_and_recodes_other_rows(metric: Any) -> None:
-    table = people()
-    features, labels = table.frame.drop("class"), table.frame["class"]
-    search = MetricSearch(metric, 25, table.taxonomies).fit(features, labels)
-    found = search.apply(features)
-    assert int(found.group_by(pl.all()).len()["len"].min()) >= 25  # type: ignore[arg-type]
-    assert sum(len(parts) for parts in search.parts.values()) > 4
-    for parts in search.parts.values():
-        assert [part[0] for part in parts[1:]] == [part[1] for part in parts[:-1]]
-    other = search.apply(pl.DataFrame({"age": [-5, 400], "school": ["l1", "u2"], "hours": [0, 99]}))
-    assert other["age"].to_list() == ["part 0", f"part {len(search.parts['age']) - 1}"]
-
-
-def test_the_first_refinement_of_a_metric_search_lowers_its_metric_most() -> None:
-    frame = pl.DataFrame({"a": ["x"] * 6 + ["y"] * 2, "b": ["p"] * 4 + ["q"] * 4})
-    trees = {
-        name: {"name": "*", "children": [{"name": one} for one in names]} for name, names in (("a", "xy"), ("b", "pq"))
-    }
-    # Either column alone loses nothing; only b keeps three rows a group, only a tells the class.
-    labels = pl.Series(["n"] * 6 + ["y"] * 2)
-    assert len(MetricSearch("LM", 3, trees).fit(frame, labels).parts["b"]) == 2
-    by_class = MetricSearch("CM", 2, trees).fit(frame, labels)
-    assert len(by_class.parts["a"]) == 2
-
-
 # --- judging -----------------------------------------------------------------------------------------------------
 
 
@@ -172,6 +146,15 @@ def curve(base: float, masked: float, upper: float, **at: float) -> list[dict[st
     return found + [{"error": at.get(f"k{k}", masked), **state} for _ in TOPS for k in KS]
 
 
+def bayes(base: float, masked: float, upper: float, **at: float) -> list[dict[str, Any]]:
+    """What a curve gives of naive Bayes: as judged with ten ranges, and far off under the other readings."""
+    judged, others = curve(base, masked, upper, **at), curve(10.0, 30.0, 40.0)
+    return [
+        {**one, "errors": {TEN_RANGES: one["error"], NORMAL: other["error"], SUPERVISED: other["error"]}}
+        for one, other in zip(judged, others, strict=True)
+    ]
+
+
 @pytest.mark.parametrize(
     ("experiment", "gave", "verdict"),
     [
@@ -183,9 +166,9 @@ def curve(base: float, masked: float, upper: float, **at: float) -> list[dict[st
         (SUPPRESSED_ADULT, curve(14.7, 17.1, 21.5), Verdict.HOLDS),
         (SUPPRESSED_ADULT, curve(14.7, 17.1, 21.5, k1000=17.8), Verdict.WITHIN_BAND),
         (SUPPRESSED_ADULT, curve(14.7, 18.0, 21.5), Verdict.FAILS),
-        (NAIVE_BAYES_ADULT, curve(18.07, 18.0, 23.0) * 2, Verdict.HOLDS),
-        (NAIVE_BAYES_ADULT, curve(17.5, 17.6, 23.0) * 2, Verdict.WITHIN_BAND),
-        (NAIVE_BAYES_ADULT, curve(17.5, 17.6, 23.0, k180=17.8) * 2, Verdict.FAILS),
+        (NAIVE_BAYES_ADULT, bayes(18.07, 18.0, 23.0), Verdict.HOLDS),
+        (NAIVE_BAYES_ADULT, bayes(17.5, 17.6, 23.0), Verdict.WITHIN_BAND),
+        (NAIVE_BAYES_ADULT, bayes(17.5, 17.6, 23.0, k180=17.8), Verdict.FAILS),
     ],
 )
 def test_curves_are_held_to_the_paper_and_to_the_band(
@@ -193,7 +176,7 @@ def test_curves_are_held_to_the_paper_and_to_the_band(
 ) -> None:
     result = experiment.judge(FULL, gave)
     assert result.verdict == verdict, result.why
-    assert len(result.table) == len(TOPS) * len(KS) * (2 if experiment is NAIVE_BAYES_ADULT else 1)
+    assert len(result.table) == len(TOPS) * len(KS) * (3 if experiment is NAIVE_BAYES_ADULT else 1)
 
 
 def test_parts_of_curves_are_shared_and_a_quick_run_has_few(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,6 +214,10 @@ def test_several_quasi_identifiers_are_compared_pair_by_pair() -> None:
         for n in range(10)
     ]
     assert SEVERAL_QUASI_IDENTIFIERS.judge(FULL, gave).verdict == Verdict.HOLDS
+    by_chance = [{**one, "several": 15.9 if number < 6 else 16.0 + number / 100} for number, one in enumerate(gave)]
+    found = SEVERAL_QUASI_IDENTIFIERS.judge(FULL, by_chance)
+    assert found.verdict == Verdict.WEAKLY
+    assert "lower for 6, higher for 4 of 10" in found.why
     for one in gave[:5]:
         one["several"] = 16.1
     assert SEVERAL_QUASI_IDENTIFIERS.judge(FULL, gave).verdict == Verdict.FAILS
@@ -254,16 +241,38 @@ def test_credit_records_are_held_to_the_paper() -> None:
     assert GERMAN_CREDIT.judge(FULL, [credit(GERMAN_KS, 28.8, 33.0, 40.0)]).verdict == Verdict.FAILS
 
 
-def test_metrics_are_compared_from_a_hundred_on() -> None:
-    ks, folds = (10, 25, 50, 100, 250, 500), 10
-    gave = [{"TDS": 18.0 + fold / 100, "LM": 18.5, "CM": 18.2} for _ in ks for fold in range(folds)]
-    assert LOSS_METRICS.judge(FULL, gave).verdict == Verdict.HOLDS
-    for one in gave[:folds]:
-        one["LM"] = 15.0
-    assert LOSS_METRICS.judge(FULL, gave).verdict == Verdict.WITHIN_BAND
-    for one in gave[-folds:]:
-        one["LM"] = 15.0
-    assert LOSS_METRICS.judge(FULL, gave).verdict == Verdict.FAILS
+def against_metrics(**planted: float) -> list[dict[str, float]]:
+    """What R14 is judged by: top-down refinement ahead of both metrics, but for what is planted (`LM_100=17.0`)."""
+    usual = {"CM found": 18.0, "CM of TDS": 18.3, "CM suppressed": 0.1, "LM found": 30.0, "LM of TDS": 60.0}
+    gave = []
+    for k in (10, 25, 50, 100, 250, 500):
+        for fold in range(10):
+            one = {"TDS": 18.0 + fold / 100, "LM": 18.5, "CM": 18.2, "LM suppressed": 9.0, **usual}
+            own = {
+                name.rsplit("_", 1)[0].replace("_", " "): value
+                for name, value in planted.items()
+                if name.endswith((f"_{k}", "_all"))
+            }
+            gave.append({**one, **own})
+    return gave
+
+
+@pytest.mark.parametrize(
+    ("planted", "verdict"),
+    [
+        ({}, Verdict.HOLDS),
+        ({"LM_10": 15.0}, Verdict.WITHIN_BAND),
+        ({"CM_500": 18.0}, Verdict.WITHIN_BAND),
+        ({"LM_100": 15.0}, Verdict.FAILS),
+        ({"CM_all": 17.7}, Verdict.FAILS),
+        ({"CM_all": 18.05}, Verdict.WEAKLY),
+        ({"CM_found_all": 24.9}, Verdict.FAILS),
+        ({"LM_found_all": 70.0}, Verdict.FAILS),
+    ],
+)
+def test_a_better_opponent_and_none_at_all_make_the_claim_fail(planted: dict[str, float], verdict: Verdict) -> None:
+    result = LOSS_METRICS.judge(FULL, against_metrics(**planted))
+    assert result.verdict == verdict, result.why
 
 
 @pytest.mark.parametrize(("power", "verdict"), [(1.0, Verdict.HOLDS), (1.3, Verdict.FAILS)])

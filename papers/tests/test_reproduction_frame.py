@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -50,7 +51,19 @@ def toy(
         )
         return Result(table, Figure("Squares", (panel,)), (check,), ("A note.",))
 
-    return Experiment(name, "Squares of numbers", "nowhere", ("C1",), "Squares grow.", "They do.", planned, judge)
+    return Experiment(
+        name,
+        "Squares of numbers",
+        "nowhere",
+        ("C1",),
+        "Squares grow.",
+        "They do.",
+        "As it is.",
+        "None.",
+        "Nobody.",
+        planned,
+        judge,
+    )
 
 
 def check(*, holds: bool, within: bool) -> Check:
@@ -61,6 +74,7 @@ def check(*, holds: bool, within: bool) -> Check:
     ("checks", "verdict", "why"),
     [
         ([check(holds=True, within=True)], Verdict.HOLDS, ""),
+        ([replace(check(holds=True, within=True), weak=True)], Verdict.WEAKLY, "True True: found"),
         (
             [check(holds=True, within=True), check(holds=False, within=True)],
             Verdict.WITHIN_BAND,
@@ -230,6 +244,32 @@ def test_the_page_shows_what_was_found(tmp_path: Path, monkeypatch: pytest.Monke
     assert "| [R2](#r2-squares-of-numbers) | C1 | Squares of numbers | **does not hold** | 0 of 1 |" in text
     assert "| number | square |\n| --- | --- |\n| 0 | 0 ± 0.5 |" in text
     assert "- squares grow: up to 4" in text
-    assert {path.name for path in (tmp_path / "docs" / "figures").iterdir()} == {"R1.png", "R1.svg", "R2.png", "R2.svg"}
+    assert {path.name for path in (tmp_path / "docs" / "figures").iterdir()} == {
+        f"{name}.{ending}" for name in ("R1", "R2") for ending in ("csv", "json", "png", "svg")
+    }
+    for line in ("- Reading: As it is.", "- Classes: None.", "- Learners: Nobody."):
+        assert text.count(line) == 2
     with pytest.raises(RequestError, match="full has no results"):
         write_page(tmp_path, tmp_path / "docs", quick=False)
+
+
+def test_the_page_keeps_what_was_not_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiments = (toy([]), toy([], "R2", falls=True))
+    monkeypatch.setattr(page, "EXPERIMENTS", experiments)
+    for experiment, result in run(plan(experiments, QUICK, tmp_path / "first")):
+        write_result(experiment, result, QUICK, tmp_path / "first")
+    before = write_page(tmp_path / "first", tmp_path / "docs", quick=True).read_text()
+    again = (toy([], "R2"),)
+    for experiment, result in run(plan(again, QUICK, tmp_path / "second")):
+        write_result(experiment, result, QUICK, tmp_path / "second")
+    after = write_page(tmp_path / "second", tmp_path / "docs", quick=True).read_text()
+    assert before.split("## R2")[0].split("## R1")[1] == after.split("## R2")[0].split("## R1")[1]
+    assert "| [R2](#r2-squares-of-numbers) | C1 | Squares of numbers | **holds** | 1 of 1 |" in after
+
+
+def test_every_experiment_names_its_reading_the_shares_of_classes_and_who_learns() -> None:
+    for experiment in EXPERIMENTS:
+        for text in (experiment.reading, experiment.shares, experiment.learners, experiment.setting):
+            assert text.endswith("."), f"{experiment.name}: {text!r}"
+        if "%" not in experiment.shares and "of 6" not in experiment.shares:
+            assert experiment.shares.startswith(("No class", "A number")), experiment.name

@@ -19,11 +19,12 @@ from anonfit_papers.reproduction import (
     census_accuracy,
     census_parts,
     learning,
+    random_groups,
     several_targets,
     synthetic_accuracy,
 )
 from anonfit_papers.reproduction.census_accuracy import CENSUS_ACCURACY
-from anonfit_papers.reproduction.census_parts import Cell, cells, gave_of
+from anonfit_papers.reproduction.census_parts import PAPERS_BALANCE, Cell, cells, gave_of
 from anonfit_papers.reproduction.comparing import correlation, difference, mean_and_error, rank_correlation
 from anonfit_papers.reproduction.frame import Settings, Verdict
 from anonfit_papers.reproduction.imprecision import IMPRECISION, KS, METHODS, imprecision
@@ -37,6 +38,7 @@ from anonfit_papers.reproduction.learning import (
     folds,
     recode,
 )
+from anonfit_papers.reproduction.random_groups import RANDOM_GROUPS
 from anonfit_papers.reproduction.several_targets import SEVERAL_TARGETS
 from anonfit_papers.reproduction.synthetic_accuracy import SYNTHETIC_ACCURACY
 
@@ -89,6 +91,41 @@ def test_a_part_of_the_census_tells_of_models_and_of_groups(monkeypatch: pytest.
     assert found["training"] == pytest.approx(100 * max(share, 1 - share))
     original = census_parts.learned(QUICK, Cell(0, ORIGINAL, 0))
     assert set(original) == {"tree", "weka-random-forest", "training"}
+
+
+def test_bounding_boxes_are_around_the_rows_of_a_region_and_inside_it() -> None:
+    whole, boxes = (people().recoded(INFOGAIN, 40, regions=regions) for regions in ("domain", "observed"))
+    column = next(name for name, (low, high) in whole.training.items() if low.n_unique() > 1)
+    raw = people().training[column].cast(pl.Float64)
+    for rows, nodes in ((whole.training, whole.nodes), (whole.test, None)):
+        seen = boxes.training if nodes is not None else boxes.test
+        assert (seen[column][0] >= rows[column][0]).all()
+        assert (seen[column][1] <= rows[column][1]).all()
+    own = (
+        pl.DataFrame({"node": whole.nodes, "value": raw})
+        .group_by("node")
+        .agg(pl.col("value").min().alias("low"), pl.col("value").max().alias("high"))
+    )
+    told = pl.DataFrame({"node": whole.nodes, "low": boxes.training[column][0], "high": boxes.training[column][1]})
+    assert told.unique().sort("node").equals(own.sort("node"))
+
+
+def groups_gave(lost: float) -> list[dict[str, float]]:
+    """Accuracies by random groups: Median 10 points behind, and InfoGain losing so much with ten groups and more."""
+    full = Settings(quick=False, folder=None)
+    of = random_groups._cells(PAPERS_BALANCE, full)
+    return [{"accuracy": 70.0 + 10 * (method == INFOGAIN) - lost * (groups >= 10)} for _, method, groups in of]
+
+
+@pytest.mark.parametrize(("lost", "verdict"), [(0.5, Verdict.HOLDS), (2.0, Verdict.WITHIN_BAND), (4.0, Verdict.FAILS)])
+def test_random_groups_are_judged_as_far_as_several_goes(
+    lost: float, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(random_groups, "table", lambda *_: SimpleNamespace(name="ACS wages"))
+    monkeypatch.setattr(random_groups, "rows_in_words", lambda *_: "")
+    result = RANDOM_GROUPS.judge(Settings(quick=False, folder=Path()), groups_gave(lost))
+    assert result.verdict == verdict
+    assert "with 100" in result.notes[1]
 
 
 @pytest.mark.parametrize("method", [INFOGAIN, TDS, MEDIAN])
@@ -236,22 +273,22 @@ def test_census_accuracy_is_judged_at_every_k(
     data: str, infogain: float, noise: float, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = Settings(quick=False, folder=Path())
-    monkeypatch.setattr(census_accuracy, "table", lambda _: SimpleNamespace(name=data))
-    monkeypatch.setattr(census_accuracy, "rows_in_words", lambda _: "")
+    monkeypatch.setattr(census_accuracy, "table", lambda *_: SimpleNamespace(name=data))
+    monkeypatch.setattr(census_accuracy, "rows_in_words", lambda *_: "")
     result = CENSUS_ACCURACY.judge(full, census_gave(infogain, noise))
     assert result.verdict == verdict
-    assert len(result.table) == 3 * 9
+    assert len(result.table) == 3 * len(PAPERS_BALANCE.ks)
 
 
 def test_adult_is_held_to_larger_k_only(monkeypatch: pytest.MonkeyPatch) -> None:
     full = Settings(quick=False, folder=Path())
-    monkeypatch.setattr(census_accuracy, "rows_in_words", lambda _: "")
+    monkeypatch.setattr(census_accuracy, "rows_in_words", lambda *_: "")
     gave = census_gave(81.0, 0.01)
     for cell, one in zip(cells(full), gave, strict=True):
         if cell.method == INFOGAIN and cell.k < 25:
             one["j48"] = 50.0
     for data, verdict in (("Adult", Verdict.WITHIN_BAND), ("ACS wages", Verdict.FAILS)):
-        monkeypatch.setattr(census_accuracy, "table", lambda _, data=data: SimpleNamespace(name=data))
+        monkeypatch.setattr(census_accuracy, "table", lambda *_, data=data: SimpleNamespace(name=data))
         assert CENSUS_ACCURACY.judge(full, gave).verdict == verdict
     assert [one["j48"] for one in gave_of(full, gave, INFOGAIN, 5)] == [50.0] * 10
 

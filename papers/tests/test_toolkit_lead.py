@@ -14,7 +14,7 @@ import pytest
 from anonfit_papers import toolkit_lead
 from anonfit_papers.lead_tables import LeadTask
 from anonfit_papers.toolkit import GUIDES
-from anonfit_papers.toolkit_lead import OURS, holm, lead, main, measure, read, report
+from anonfit_papers.toolkit_lead import OURS, lead, main, measure, read, report
 
 
 def task(rows: int = 600, *, numbers: bool = False) -> LeadTask:
@@ -44,11 +44,6 @@ def test_a_lead_is_over_the_better_guide_split_by_split() -> None:
     assert lead(LINES, OURS, "accuracy", "gradient boosting").tolist() == [1.0, 1.0, 1.0]
     assert lead(LINES, OURS, "brier").tolist() == [1.0, 1.5, 2.0]
     assert len(lead(LINES[:3], OURS, "accuracy")) == 0
-
-
-def test_many_comparisons_are_corrected() -> None:
-    assert holm([0.01, 0.04, 0.03]) == [0.03, 0.06, 0.06]
-    assert holm([0.9, 0.8]) == [1.0, 1.0]
 
 
 def test_the_report_tells_every_cell() -> None:

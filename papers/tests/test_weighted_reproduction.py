@@ -21,7 +21,7 @@ from anonfit_papers.reproduction.credit_weights import (
     ranked,
     setting_of,
 )
-from anonfit_papers.reproduction.frame import Settings
+from anonfit_papers.reproduction.frame import Settings, Verdict
 from anonfit_papers.reproduction.metrics_and_tasks import METRICS_AND_TASKS, enforcements, queries
 from anonfit_papers.reproduction.one_weight import (
     MONDRIAN_COLUMNS,
@@ -66,19 +66,47 @@ def test_regions_by_weight_have_k_rows() -> None:
     assert made.wdm().columns["occupation"] == int((squares**2).sum())
 
 
-def of_columns(ncp: float, wdm: float) -> dict[str, Any]:
-    return {name: {SPREAD: {"ncp": 0.4, "wdm": 100.0}, WEIGHT: {"ncp": ncp, "wdm": wdm}} for name in MONDRIAN_COLUMNS}
+def of_columns(ncp: float, wdm: float, **own: float) -> dict[str, Any]:
+    """What is found of every column; `own` has the WDM of some columns where they are weighted."""
+    rest = {"observed": 100.0, "all": 800.0, "gdm": 50.0}
+    return {
+        name: {
+            SPREAD: {"ncp": 0.4, "wdm": 100.0, **rest},
+            WEIGHT: {"ncp": ncp, "wdm": own.get(name, wdm), **rest},
+        }
+        for name in MONDRIAN_COLUMNS
+    }
 
 
 def test_r30_judges_by_ncp_and_tells_where_wdm_disagrees() -> None:
     settings = Settings(quick=True, folder=None)
-    fine = ONE_WEIGHT.judge(settings, [of_columns(0.1, 150.0), of_columns(0.4, 90.0)])
+    fine = ONE_WEIGHT.judge(settings, [of_columns(0.1, 150.0), of_columns(0.4, 90.0)] * 2)
     assert fine.checks[0].holds
     assert fine.table["they disagree"].to_list()[:2] == ["only NCP is better", ""]
     assert "disagree in 8 of 16 cases" in fine.notes[0]
-    worse = ONE_WEIGHT.judge(settings, [of_columns(0.5, 90.0), of_columns(0.4, 90.0)])
+    worse = ONE_WEIGHT.judge(settings, [of_columns(0.5, 90.0), of_columns(0.4, 90.0)] * 2)
     assert not worse.checks[0].within_band
     assert worse.table["they disagree"][0] == "only WDM is better"
+
+
+@pytest.mark.parametrize(
+    ("taxonomies", "ordered", "verdict"),
+    [
+        ({"age": 10.0, "sex": 20.0}, {"race": 1.0}, Verdict.HOLDS),
+        ({"race": 1.0, "education": 2.0}, {"age": 10.0, "sex": 20.0}, Verdict.WITHIN_BAND),
+        ({"race": 1.0, "education": 2.0}, {"race": 1.0, "education": 2.0}, Verdict.FAILS),
+    ],
+)
+def test_age_and_sex_are_best_under_a_reading_or_under_none(
+    taxonomies: dict[str, float], ordered: dict[str, float], verdict: Verdict
+) -> None:
+    # The other readings see columns that are alike; of those race and marital status would come first.
+    settings = Settings(quick=True, folder=None)
+    gave = [of_columns(0.1, 50.0, **taxonomies)] * 2 + [of_columns(0.1, 50.0, **ordered)] * 2
+    for part in gave:
+        for name in ("race", "marital-status"):
+            part[name][WEIGHT] |= {"observed": 50.0, "all": 700.0, "gdm": 40.0}
+    assert ONE_WEIGHT.judge(settings, gave).verdict == verdict
 
 
 # --- R31 --------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from anonfit.evaluation.grid import evaluate
     from anonfit.evaluation.result import Evaluation
     from anonfit.recoding.recoding import Recoding
-    from anonfit.release.audits import audit_release, audit_tree
+    from anonfit.release.folder import audit_release, audit_tree
     from anonfit.spec.model import Column, Spec
     from anonfit.spec.parse import parse_spec, read_spec
     from anonfit.spec.write import propose, write_spec
@@ -93,21 +93,6 @@ _NAMES = {
     "anonfit.algorithms.trees.nearest": ("nearest_safe_tree",),
     "anonfit.api": ("Release", "TreeRelease", "anonymize", "load", "load_tree", "run", "run_tree"),
     "anonfit.auditing": ("Audit", "TreeAudit", "audit"),
-    "anonfit.errors": (
-        "AnonfitError",
-        "AuditFailed",
-        "DataError",
-        "DemandError",
-        "EngineError",
-        "Infeasible",
-        "MissingPackage",
-        "RecodingError",
-        "ReleaseError",
-        "RequestError",
-        "SpecError",
-        "TaxonomyError",
-        "TooManyGroups",
-    ),
     "anonfit.estimators.anonymizer": ("Anonymizer",),
     "anonfit.estimators.k_anonymous_tree": ("KAnonymousTreeClassifier",),
     "anonfit.estimators.region_encoder": ("RegionEncoder",),
@@ -115,14 +100,14 @@ _NAMES = {
     "anonfit.evaluation.grid": ("evaluate",),
     "anonfit.evaluation.result": ("Evaluation",),
     "anonfit.recoding.recoding": ("Recoding",),
-    "anonfit.release.audits": ("audit_release", "audit_tree"),
+    "anonfit.release.folder": ("audit_release", "audit_tree"),
     "anonfit.spec.model": ("Column", "Spec"),
     "anonfit.spec.parse": ("parse_spec", "read_spec"),
     "anonfit.spec.write": ("propose", "write_spec"),
     "anonfit.tables.taxonomy": ("Taxonomy",),
     "anonfit.tables.taxonomy_files": ("read_taxonomy", "write_taxonomy"),
 }
-"""The public names of each module."""
+"""The public names of each module; all others are errors."""
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 
@@ -134,9 +119,9 @@ def __getattr__(name: str) -> Any:
         return version("anonfit")
     if name == "taxonomies":
         return import_module("anonfit.tables.taxonomy_builders")
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'anonfit' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    value = getattr(import_module(_HOMES.get(name, "anonfit.errors")), name)
     globals()[name] = value
     return value
 

@@ -13,21 +13,18 @@ from typing import Any, Literal, Unpack, overload
 
 from anonfit.algorithms.trees.released import ReleasedTree
 from anonfit.errors import RequestError, did_you_mean, printable
-from anonfit.metrics.comparison import read_ks
+from anonfit.metrics.curve import read_ks
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Unseen
-from anonfit.release.audits import spec_of_manifest
-from anonfit.release.bind import demands_of, schema_of
-from anonfit.release.delivery import Target, deliver, target_of
-from anonfit.release.evidence import audit_draft, both_reports, require_passed
-from anonfit.release.folder import check_free, copy_release, load_folder
-from anonfit.release.publish import publish_draft
-from anonfit.release.result import Draft, Lazy, RowCounts
+from anonfit.release.bind import demands_of, schema_of, source_of
+from anonfit.release.draft import Draft, Lazy, RowCounts, drafted_table
+from anonfit.release.evidence import audit_draft, both_reports
+from anonfit.release.folder import check_free, copy_release, load_folder, spec_of_manifest
+from anonfit.release.publish import DatabaseTable, deliver, publish_draft, require_passed, target_of
 from anonfit.release.run import extend, make
-from anonfit.release.table import drafted_table
 from anonfit.release.trees import MODEL, load_tree_folder, make_tree_of, publish_tree
 from anonfit.report.trees import drawn_svg
-from anonfit.runtime.progress import Stage, silent, stoppable
+from anonfit.runtime.process import Stage, silent, stoppable
 from anonfit.spec.keywords import (
     check_keywords,
     keyword_defaults,
@@ -40,8 +37,8 @@ from anonfit.spec.kinds import FRACTION
 from anonfit.spec.model import ColumnSettings, OutputSpec, Settings, Spec, TargetSpec
 from anonfit.spec.parse import read_spec, read_tree_spec, refuse_open
 from anonfit.tables.databases import named_source
-from anonfit.tables.formats import FORMATS, FormatName
 from anonfit.tables.frames import like
+from anonfit.tables.sources import FORMATS, FormatName, is_database
 
 __all__ = ["Release", "TreeRelease", "anonymize", "load", "load_table", "load_tree", "run", "run_tree"]
 
@@ -59,7 +56,7 @@ class Release:
     _draft: Draft
     _folder: Path | None = None
     _curve: Sequence[int] = ()
-    _target: Target | None = None
+    _target: DatabaseTable | None = None
 
     @property
     def report(self) -> Mapping[str, Any]:
@@ -139,7 +136,10 @@ class Release:
             table: The table to make.
             replace: Whether one that is already there may be replaced.
         """
-        deliver(self._draft, target_of(address, table), replace=replace)
+        target = target_of(address, table)
+        if is_database(self._draft.spec.data.source):
+            target.refuse_source(source_of(self._draft.spec))
+        deliver(self._draft, target, replace=replace)
 
     def extend(
         self,
@@ -190,7 +190,7 @@ class Release:
             The release of the new data.
         """
         check_free(Path(out).absolute(), replace=replace)
-        target = None if to is None else Target.checked(to, replace=replace)
+        target = None if to is None else DatabaseTable.checked(to, source=named_source(data), replace=replace)
         draft = self._extended(data, unseen, stage, recoding=recoding, limit=suppression_limit)
         with _used(draft):
             report = publish_draft(draft, Path(out), replace=replace, stage=stage)
@@ -396,7 +396,7 @@ def run(
         tree = make_tree_of(spec, stage=stage)
         return TreeRelease(tree.tree, publish_tree(tree, folder, replace=replace, stage=stage), folder)
     ks = read_ks(curve) if curve else ()
-    target = Target.of_spec(spec, replace=replace)
+    target = DatabaseTable.of_spec(spec, replace=replace)
     draft = make(spec, stage=stage, stopping=stoppable)
     with _used(draft):
         report = publish_draft(draft, folder, replace=replace, ks=ks, stage=stage)

@@ -11,10 +11,9 @@ import polars as pl
 import pytest
 
 from anonfit.algorithms.demands import Demands, DiversityRequest, bind_constraints, refuse_infeasible
-from anonfit.engines.memory.constraints import Constraint
+from anonfit.engines.memory.forms import Constraint
 from anonfit.errors import Infeasible, SpecError
-from anonfit.tables.persons import KnownValues, Persons
-from anonfit.tables.schema import Column, ColumnType, Role, Schema
+from anonfit.tables.schema import Column, ColumnType, KnownValues, Persons, Role, Schema
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.workload.targets import TargetRequest
 

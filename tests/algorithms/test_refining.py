@@ -12,7 +12,7 @@ import pytest
 
 from anonfit.algorithms.demands import Requirement, redundant
 from anonfit.algorithms.refining_columns import ColumnPart, Left, Reason, Refined, Step
-from anonfit.engines.memory.constraints import Constraint
+from anonfit.engines.memory.forms import Constraint
 from anonfit.errors import Infeasible, RequestError
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column

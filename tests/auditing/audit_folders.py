@@ -13,9 +13,10 @@ from typing import Any
 
 import polars as pl
 
-from anonfit.auditing.release_folder import audit_release
+from anonfit.auditing.api import audit_release
 from anonfit.auditing.result import Audit
 from anonfit.errors import AnonfitError
+from json_layout import write_json
 
 ORDER = ["low", "mid", "high"]
 TREE = {"name": "*", "children": [
@@ -97,7 +98,7 @@ def write_folder(
         "data": {"file": "data.parquet", "rows": len(data), "columns": data.columns},
         "rows": {"released": len(data), **rows},
     }
-    (path / "recoding.json").write_text(json.dumps(recoding), encoding="utf-8")
+    write_json(path / "recoding.json", recoding)
     write_manifest(path, manifest, source)
     return path
 
@@ -166,11 +167,11 @@ def size_bins(audit: Audit, spec: dict[str, Any]) -> list[dict[str, int]]:
 
 
 def _write_files(path: Path, manifest: dict[str, Any], report: dict[str, Any]) -> None:
-    (path / "report.json").write_text(json.dumps(report), encoding="utf-8")
+    write_json(path / "report.json", report)
     (path / "report.html").write_text("<p>", encoding="utf-8")
     names = [path.name for path in path.glob("data.*")] + ["recoding.json", "report.json", "report.html"]
     digests = {name: hashlib.sha256((path / name).read_bytes()).hexdigest() for name in names}
-    (path / "manifest.json").write_text(json.dumps({**manifest, "files": digests}), encoding="utf-8")
+    write_json(path / "manifest.json", {**manifest, "files": digests})
 
 
 class Folder:
@@ -213,7 +214,7 @@ class Folder:
             data.write_csv(self.path / "data.csv")
         else:
             data.write_parquet(self.path / "data.parquet")
-        (self.path / "recoding.json").write_text(json.dumps(self.recoding), encoding="utf-8")
+        write_json(self.path / "recoding.json", self.recoding)
         write_manifest(self.path, self.manifest, self.raw)
         return self.path
 

@@ -15,9 +15,8 @@ from test_audit_planted_faults import IN_THE_FILE, NEEDS_SOURCE
 
 import anonfit as af
 from anonfit.auditing import counting, measuring, reading
-from anonfit.auditing.api import audit
-from anonfit.auditing.release_folder import audit_release
-from anonfit.auditing.rows import batches_of
+from anonfit.auditing.api import audit, audit_release
+from anonfit.auditing.released import batches_of
 from anonfit.errors import AnonfitError, DataError
 
 

@@ -13,8 +13,7 @@ import pytest
 from audit_folders import Folder
 from test_audit_batches import outcome
 
-from anonfit.auditing.api import audit
-from anonfit.auditing.release_folder import audit_release
+from anonfit.auditing.api import audit, audit_release
 
 Frame = pl.DataFrame
 Tamper = Callable[[Frame, random.Random], Frame]

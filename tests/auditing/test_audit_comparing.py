@@ -14,11 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonfit.auditing.api import audit
-from anonfit.auditing.hashing import Align, ComparedColumn, add_hashes, aligned, aligned_texts, side_of
+from anonfit.auditing.hashing import Align, ComparedColumn, KeyTally, add_hashes, aligned, aligned_texts, side_of
 from anonfit.auditing.labels import _parts, _quoted_end
 from anonfit.auditing.reading import open_table
-from anonfit.auditing.rows import Released, RowOrder, open_released
-from anonfit.auditing.source import KeyTally
+from anonfit.auditing.released import Released, RowOrder, open_released
 
 KINDS = {
     "whole": ["1", "2", "-3", "40", "007"],

@@ -14,7 +14,7 @@ import pytest
 from audit_folders import Folder, raw_rows, released_rows
 from diversity_reference import BOUND, SMALLEST_IS_WORST, is_met, worst_figure
 
-from anonfit.auditing.release_folder import audit_release
+from anonfit.auditing.api import audit_release
 from anonfit.auditing.result import Audit
 
 KEYS = ["age", "country", "rank"]

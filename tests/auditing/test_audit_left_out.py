@@ -12,8 +12,7 @@ import pytest
 from audit_folders import write_folder
 
 import anonfit as af
-from anonfit.auditing.api import audit
-from anonfit.auditing.release_folder import audit_release
+from anonfit.auditing.api import audit, audit_release
 
 KNOWN = ["a", "b", "c", "d"]
 ROLES = {"who": "entity", "age": "quasi-identifier", "place": "quasi-identifier", "ill": "insensitive"}

@@ -12,20 +12,22 @@ import polars as pl
 import pytest
 
 from anonfit.auditing import coding as numbering
-from anonfit.auditing.axes import distinct_texts
+from anonfit.auditing.boxes import distinct_texts
 from anonfit.auditing.coding import (
     Coded,
+    RowGroups,
+    RowPersons,
     as_numbers,
     as_pointers,
     coded,
     coded_values,
+    count_values,
     dictionary,
     few_texts,
     numbered,
     numbered_few,
 )
 from anonfit.auditing.counting import different
-from anonfit.auditing.groups import RowGroups, RowPersons, count_values
 
 WORDS = [
     "",

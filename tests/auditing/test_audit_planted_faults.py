@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from audit_folders import RELEASED, Folder, K
 
-from anonfit.auditing.release_folder import audit_release
+from anonfit.auditing.api import audit_release
 
 
 def plant(folder: Folder, **values: Any) -> None:

@@ -14,9 +14,9 @@ import pytest
 import anonfit as af
 from anonfit.auditing import formats
 from anonfit.auditing.api import audit
-from anonfit.auditing.reading import AuditedTable, open_table
+from anonfit.auditing.reading import AuditedTable, is_text_file, open_table
 from anonfit.errors import DataError
-from anonfit.tables import formats as tables
+from anonfit.tables import sources as tables
 
 FRAME = pl.DataFrame(
     {"zip": ["01", "1", "01", "1", "007"], "name": ["a, b", 'c"d', "e;f", None, "g\nh"], "n": [1, 2, 3, 4, 5]}
@@ -151,7 +151,7 @@ def test_the_audit_reads_the_files_that_the_package_reads_as_what_they_are() -> 
             path = Path(f"Some.people.csv.parquet.x{ending}")
             assert formats.format_of(path) is audited
             assert tables.format_of(path) is read
-            assert formats.is_text_file(path) == read.is_text
+            assert is_text_file(path) == read.is_text
 
 
 def test_packed_files_of_typed_formats_are_known_to_neither() -> None:

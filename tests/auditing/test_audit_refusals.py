@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from audit_folders import Folder
 
-from anonfit.auditing.release_folder import audit_release
+from anonfit.auditing.api import audit_release
 from anonfit.errors import DataError, RecodingError, ReleaseError, SpecError, TaxonomyError
 
 

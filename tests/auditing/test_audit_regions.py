@@ -15,11 +15,10 @@ import polars as pl
 import pytest
 from audit_folders import COLUMNS, NODES, Folder
 
-from anonfit.auditing.api import audit
+from anonfit.auditing.api import audit, audit_release
 from anonfit.auditing.labels import cell_reader, read_label
 from anonfit.auditing.meanings import read_meaning
 from anonfit.auditing.recoding import RegionTree, read_region_tree
-from anonfit.auditing.release_folder import audit_release
 from anonfit.auditing.released import count_strangers
 from anonfit.auditing.result import Audit
 from anonfit.errors import DataError, RecodingError

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -12,9 +13,10 @@ import pytest
 from audit_folders import RELEASED, Folder, K, raw_rows, released_rows
 
 import anonfit as af
-from anonfit.auditing.release_folder import audit_data, audit_release
+from anonfit.auditing.api import audit_data, audit_release
 from anonfit.auditing.result import Audit
-from anonfit.errors import DataError, ReleaseError
+from anonfit.errors import AnonfitError, DataError, ReleaseError
+from json_layout import write_json
 
 
 def missed(found: Audit) -> set[str]:
@@ -53,6 +55,31 @@ def test_changed_files_are_found(tmp_path: Path) -> None:
         assert "files" in missed(audit_release(path))
 
 
+OTHERWISE: dict[str, Callable[[str], str]] = {
+    "white space": lambda text: text.replace(": ", ":  ", 1),
+    "a line": lambda text: text + "\n",
+    "an escape": lambda text: text.replace("format", "f\\u006frmat", 1),
+    "digits": lambda text: text.replace('"version": 1', '"version": 1.000', 1),
+    "no lines": lambda text: json.dumps(json.loads(text), ensure_ascii=False) + "\n",
+}
+
+
+@pytest.mark.parametrize("name", ["recoding.json", "report.json", "manifest.json"])
+@pytest.mark.parametrize("how", OTHERWISE)
+def test_a_json_file_that_is_written_otherwise_is_found(tmp_path: Path, name: str, how: str) -> None:
+    path = Folder(tmp_path / "release").write()
+    text = OTHERWISE[how]((path / name).read_text(encoding="utf-8"))
+    (path / name).write_text(text, encoding="utf-8")
+    if name != "manifest.json":
+        manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
+        files = {**manifest["files"], name: hashlib.sha256(text.encode()).hexdigest()}
+        write_json(path / "manifest.json", {**manifest, "files": files})
+    try:
+        assert "layout" in missed(audit_release(path))
+    except AnonfitError:  # a whole number with a point is none
+        assert how == "digits"
+
+
 def test_other_and_lost_files_are_found(tmp_path: Path) -> None:
     path = Folder(tmp_path / "release").write()
     (path / ".notes").write_text("x", encoding="utf-8")
@@ -70,7 +97,7 @@ def test_a_file_that_the_manifest_forgets_is_found(tmp_path: Path) -> None:
     manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
     for name in ("recoding.json", "report.json", "report.html", "data.parquet"):
         files = {key: value for key, value in manifest["files"].items() if key != name}
-        (path / "manifest.json").write_text(json.dumps({**manifest, "files": files}), encoding="utf-8")
+        write_json(path / "manifest.json", {**manifest, "files": files})
         assert missed(audit_release(path)) == {"files"}
 
 
@@ -80,7 +107,7 @@ def test_a_file_that_is_none_of_a_release_is_found_though_the_manifest_lists_it(
     folder.raw.write_csv(path / "raw.csv")
     manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
     manifest["files"]["raw.csv"] = hashlib.sha256((path / "raw.csv").read_bytes()).hexdigest()
-    (path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_json(path / "manifest.json", manifest)
     assert missed(audit_release(path)) == {"other files"}
 
 
@@ -318,7 +345,7 @@ def test_a_manifest_does_not_lead_the_audit_out_of_the_folder(tmp_path: Path, na
     folder = af.anonymize(frame, quasi_identifiers=["age"], k=5).save(tmp_path / "out")
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["files"][name] = "0" * 64
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    write_json(folder / "manifest.json", manifest)
     with pytest.raises(ReleaseError, match="not in the folder"):
         af.audit_release(folder)
 

@@ -16,10 +16,12 @@ import pytest
 from typer.testing import CliRunner
 
 import anonfit as af
-from anonfit.auditing.release_folder import audit_release
-from anonfit.cli.commands import app
+from anonfit.auditing.api import audit_release
+from anonfit.cli.main import app
 from anonfit.errors import ReleaseError
+from anonfit.release import publish
 from anonfit.report.page import report_page
+from json_layout import write_json
 from waivers import waived
 
 
@@ -44,14 +46,14 @@ def rewritten(original: Path, copy: Path, change: Callable[[dict[str, Any]], Any
         (copy / file.name).write_bytes(file.read_bytes())
     report = json.loads((copy / "report.json").read_text(encoding="utf-8"))
     change(report)
-    (copy / "report.json").write_text(json.dumps(report), encoding="utf-8")
+    write_json(copy / "report.json", report)
     manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
     manifest["audit"]["findings"] = report["audit"]["findings"]
     for name in ("report.json", "report.html"):
         if page and name == "report.html":
             (copy / name).write_text(report_page(report, manifest), encoding="utf-8")
         manifest["files"][name] = hashlib.sha256((copy / name).read_bytes()).hexdigest()
-    (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_json(copy / "manifest.json", manifest)
     return copy
 
 
@@ -175,15 +177,15 @@ def test_a_page_that_does_not_follow_from_the_report_is_found(published: Path, t
         (folder / "report.html").write_text(text.replace(old, new), encoding="utf-8")
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         manifest["files"]["report.html"] = hashlib.sha256((folder / "report.html").read_bytes()).hexdigest()
-        (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        write_json(folder / "manifest.json", manifest)
         assert [one.name for one in af.audit_release(folder).missed] == ["report page"]
         assert run(str(folder)).exit_code == 1
     (page,) = [one for one in audit_release(folder).findings if one.name == "report page"]
     assert "Not compared" in page.sentence
     manifest["anonfit"] = "0.0.1"
-    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_json(folder / "manifest.json", manifest)
     found = af.audit_release(folder)
-    assert [one.name for one in found.unchecked] == ["report texts", "report page"]
+    assert [one.name for one in found.unchecked] == ["report texts", "report page", "report notes"]
     assert found.passed is False
     assert "not checked in full" in found.verdict[0]
 
@@ -198,7 +200,7 @@ def test_what_made_a_release_is_not_told_in_words_of_its_own(
     for word in words[:-1]:
         inside = inside[word]
     inside[words[-1]] = "p000 is ill"
-    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_json(folder / "manifest.json", manifest)
     with contextlib.suppress(ReleaseError):
         assert not af.audit_release(folder).passed
 
@@ -263,7 +265,8 @@ format = "{kind}"
 def test_what_the_audit_of_a_folder_refuses_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     raw = pl.DataFrame({"q": list(range(40)), "z": list("abcd") * 10})
     made = af.anonymize(raw, quasi_identifiers=["q"], insensitive=["z"], k=5)
-    monkeypatch.setattr("anonfit.release.publish.report_page", lambda *_: "<p>another page</p>")
+    pages = publish.pages_of
+    monkeypatch.setattr(publish, "pages_of", lambda *given: pages(*given) | {"report.html": "<p>another page</p>"})
     with pytest.raises(af.AuditFailed, match="The page says something else"):
         made.save(tmp_path / "release")
     assert list(tmp_path.iterdir()) == []
@@ -296,11 +299,11 @@ def test_another_kind_of_value_anywhere_is_an_answer_and_never_a_crash(tmp_path:
             content = json.loads(kept[name])
             inside, key = places_in(content)[number]
             inside[key] = value
-            (folder / name).write_text(json.dumps(content), encoding="utf-8")
+            write_json(folder / name, content)
             manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
             if name != "manifest.json":
                 manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-                (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+                write_json(folder / "manifest.json", manifest)
             for source in (raw, None):
                 with contextlib.suppress(af.AnonfitError):
                     af.audit_release(folder, source=source)

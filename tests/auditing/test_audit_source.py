@@ -14,8 +14,7 @@ import pytest
 from audit_tilings import Made, holds, random_release
 
 from anonfit.auditing.api import audit
-from anonfit.auditing.axes import Axis
-from anonfit.auditing.boxes import box_space, locate_rows, overlapping_boxes
+from anonfit.auditing.boxes import Axis, box_space, locate_rows, overlapping_boxes
 from anonfit.auditing.labels import ValueSet
 from anonfit.auditing.result import Audit
 

@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 from audit_folders import Folder, raw_rows
 
-from anonfit.auditing.api import audit
-from anonfit.auditing.release_folder import audit_release
+from anonfit.auditing.api import audit, audit_release
 from anonfit.auditing.result import Audit
 from anonfit.errors import DataError, ReleaseError, SpecError
 

@@ -16,7 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 import anonfit as af
-from anonfit.cli.commands import app
+from anonfit.cli.main import app
+from anonfit.release import trees
+from json_layout import write_json
 
 SPEC = """version = 1
 [data]
@@ -134,13 +136,27 @@ def edited(name: str, change: Callable[[dict[str, Any]], Any]) -> Callable[[Path
     def plant(folder: Path) -> None:
         said = json.loads((folder / name).read_text("utf-8"))
         change(said)
-        (folder / name).write_text(json.dumps(said), encoding="utf-8")
+        write_json(folder / name, said)
 
     return plant
 
 
 def replaced(name: str, text: str) -> Callable[[Path], None]:
     return lambda folder: (folder / name).write_text(text, encoding="utf-8") and None
+
+
+def replaced_in(name: str, old: str, new: str) -> Callable[[Path], None]:
+    """Write a file otherwise at one place, and the hash that the page tells of it."""
+
+    def plant(folder: Path) -> None:
+        before = (folder / name).read_text("utf-8")
+        after = before.replace(old, new, 1)
+        page = (folder / "report.html").read_text("utf-8")
+        hashes = [hashlib.sha256(text.encode()).hexdigest() for text in (before, after)]
+        (folder / name).write_text(after, encoding="utf-8")
+        (folder / "report.html").write_text(page.replace(*hashes), encoding="utf-8")
+
+    return plant
 
 
 def k_everywhere(folder: Path) -> None:
@@ -180,6 +196,8 @@ LIES: dict[str, Callable[[Path], None]] = {
     "a confidence": edited("manifest.json", lambda it: it["spec"]["privacy"].update(max_confidence=0.51)),
     "a bin": edited("model.json", lambda it: it["bins"][0].reverse()),
     "an engine": edited("manifest.json", lambda it: it.update(engine="p000 is ill")),
+    "white space": replaced_in("model.json", ": ", ":  "),
+    "an escape": replaced_in("audit.json", "format", "f\\u006frmat"),
     "an entry": edited("manifest.json", lambda it: it.update(note="p000 is ill")),
 }
 SEEN_BY_ROWS = ("k everywhere", "a span", "who is exposed", "rows", "a bin")
@@ -193,7 +211,7 @@ def test_a_folder_that_says_something_else_is_refused(tree: Path, tmp_path: Path
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     for file in manifest["files"]:
         manifest["files"][file] = hashlib.sha256((folder / file).read_bytes()).hexdigest()
-    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_json(folder / "manifest.json", manifest)
     data = tree.parent / "people.csv"
     assert run(str(folder), "--source", str(data)).exit_code == 1
     try:
@@ -220,7 +238,8 @@ def test_what_is_asked_without_rows_is_named_as_not_checked(tree: Path) -> None:
 
 
 def test_what_the_audit_of_the_folder_refuses_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anonfit.release.trees.drawn_text", lambda _: "another tree")
+    drawn = trees.tree_pages
+    monkeypatch.setattr(trees, "tree_pages", lambda *given: drawn(*given) | {"tree.txt": "another tree"})
     with pytest.raises(af.AuditFailed, match="drawings"):
         published(tmp_path / "place")
     assert not (tmp_path / "place" / "tree").exists()

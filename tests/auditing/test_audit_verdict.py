@@ -14,9 +14,8 @@ from audit_folders import Folder, K
 from typer.testing import CliRunner
 
 import anonfit as af
-from anonfit.auditing.api import audit
-from anonfit.auditing.release_folder import audit_release
-from anonfit.cli.commands import app
+from anonfit.auditing.api import audit, audit_release
+from anonfit.cli.main import app
 from anonfit.errors import AnonfitError, DataError, ReleaseError
 from waivers import waived
 

@@ -18,9 +18,9 @@ from parquet_parts import STRUCT, TEXT, Struct, at, has, rebuild
 
 import anonfit as af
 from anonfit.auditing.api import audit
-from anonfit.auditing.arrow_bytes import frame_end
 from anonfit.auditing.formats import check_bytes
-from anonfit.engines.rows import write_table
+from anonfit.auditing.parquet_bytes import frame_end
+from anonfit.engines.memory.write import write_table
 from anonfit.errors import DataError
 from anonfit.tables.frames import rebuilt
 from waivers import waived

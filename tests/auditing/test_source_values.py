@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import anonfit as af
+from json_layout import write_json
 from waivers import waived
 
 KINDS = ("csv", "parquet", "arrow")
@@ -24,7 +25,7 @@ def _failed(folder: Path, source: Any = None) -> list[str]:
 def _hashed(folder: Path, manifest: dict[str, Any]) -> None:
     for name in manifest["files"]:
         manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    write_json(folder / "manifest.json", manifest)
 
 
 @pytest.mark.parametrize("kind", KINDS)

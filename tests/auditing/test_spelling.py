@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anonfit.auditing.labels import read_label
+from anonfit.auditing.labels import read_label, speller
 from anonfit.auditing.meanings import read_meaning
-from anonfit.auditing.spelling import speller
 from anonfit.recoding.columns import Covers
 from anonfit.tables.taxonomy import Taxonomy
 

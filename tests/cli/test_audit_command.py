@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import anonfit as af
-from anonfit.cli.commands import app
+from anonfit.cli.main import app
 from waivers import WAIVED
 
 SPEC = """version = 1
@@ -205,6 +205,7 @@ def test_the_page_of_an_audit_has_what_the_screen_has(tmp_path: Path) -> None:
     page = tmp_path / "audit.html"
     words = ["audit", str(tmp_path / "<b>.csv"), "--quasi-identifiers", "age", "--sensitive", "illness", "--k", "5"]
     done = CliRunner().invoke(app, [*words, "--html", str(page)])
+    assert page.stat().st_mode & 0o777 == 0o600  # it is for the owner
     assert done.exit_code == 1
     text = page.read_text(encoding="utf-8")
     for told in ("k = 5 of age", "What &lt;b&gt;.csv protects", "is missed", "Do not publish", "EMA 0070"):

@@ -108,12 +108,12 @@ def test_a_pipe_that_nobody_reads_changes_no_exit_status(folder: Path) -> None:
 def test_formulas_in_a_text_file_are_told_on_standard_error(
     folder: Path, capsys: pytest.CaptureFixture[str], as_json: bool
 ) -> None:
-    from anonfit.cli.releasing import run_spec
+    from anonfit.cli.releasing import run
 
     people = pl.read_csv(folder / "people.csv")
     people.with_columns(pl.lit('=HYPERLINK("x")').alias("illness")).write_csv(folder / "people.csv")
     settings = ["output.format=csv"]
-    run_spec(folder / "spec.toml", folder / "out", settings=settings, curve=(), replace=False, as_json=as_json)
+    run(folder / "spec.toml", folder / "out", settings=settings, as_json=as_json)
     told = capsys.readouterr()
     assert "may run as formulas" in told.err
     assert "'illness'" in told.err
@@ -282,8 +282,8 @@ def test_errors_nobody_foresaw_do_not_tell_values(folder: Path) -> None:
 
 
 COMPILED = """
-import anonfit.auditing.kernels
-from anonfit.runtime.machine_code import own
+from anonfit.auditing.kernels import number
+from anonfit.runtime.compiling import own
 folder = own("auditing").path
 print(folder, len(list(folder.rglob("*.nbc"))))
 """

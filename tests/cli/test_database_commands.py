@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from anonfit.errors import DataError
-from anonfit.tables.addresses import read_address, without_password
 from anonfit.tables.database_writing import write_to_database
 from anonfit.tables.databases import named_source
+from anonfit.tables.sources import read_address, without_password
 from commands import command
 from postgresql_server import PASSWORD
 

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from anonfit.cli.commands import app
+from anonfit.cli.main import app
 
 MARKS = ("ZQX", "987654", "1901-02-03", "03.02.1901")
 ROWS = 60

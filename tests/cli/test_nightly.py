@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.tables.addresses import read_address
 from anonfit.tables.database_writing import write_to_database
 from anonfit.tables.databases import named_source
+from anonfit.tables.sources import read_address
 from commands import command
 from postgresql_server import PASSWORD
 

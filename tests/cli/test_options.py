@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ import polars as pl
 import pytest
 
 import anonfit as af
+from anonfit.cli.options import trial
 from anonfit.errors import AnonfitError, SpecError
 from anonfit.spec.keywords import in_keywords
 from anonfit.spec.parse import spec_of
@@ -65,6 +69,28 @@ def test_a_dry_run_checks_everything_and_writes_nothing(folder: Path) -> None:
     assert "already there" in refused.stderr
     infeasible = command("run", "spec.toml", "--dry-run", "--set", "privacy.k=500", folder=folder)
     assert infeasible.returncode == 1
+
+
+def test_a_dry_run_that_is_killed_leaves_a_private_folder_that_the_next_removes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = """
+import os, signal
+from anonfit.cli.options import trial
+with trial(dry=True, name="release") as place:
+    place.mkdir()
+    (place / "data.csv").write_text("rows")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", killed], env=environment, check=False)
+    (left,) = tmp_path.iterdir()
+    assert stat.S_IMODE(left.stat().st_mode) == 0o700
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with trial(dry=True, name="release") as place:
+        assert place is not None
+        assert list(tmp_path.iterdir()) == [place.parent]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_apply_and_tree_have_dry_runs(folder: Path) -> None:
@@ -125,7 +151,7 @@ def test_what_is_refused_is_refused_before_anything_is_compiled(folder: Path, mo
     rows.write_csv(folder / "people.csv")
     compiled: list[Any] = []
     monkeypatch.setattr("anonfit.engines.memory.warming.is_compiled", lambda **_: False)
-    monkeypatch.setattr("anonfit.release.warmup.prepare", lambda *words, **_: compiled.append(words))
+    monkeypatch.setattr("anonfit.release.run.prepare", lambda *words, **_: compiled.append(words))
     done = command("run", "spec.toml", "--out", "release", folder=folder)
     assert "column 'ldl' would be released as it is" in done.stderr
     assert compiled == []

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 import anonfit as af
-from anonfit.cli.commands import app
+from anonfit.cli.main import app
 from anonfit.errors import AnonfitError
 
 ROWS = 400

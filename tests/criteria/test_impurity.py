@@ -57,6 +57,19 @@ def test_names_are_points_at_the_corners_of_a_simplex() -> None:
     assert ClassTarget("n", np.array([0]), 2, measured_by=Impurity.GINI).impurity(np.zeros(2, np.int64), 1.0) == 0
 
 
+def test_surprise_is_what_own_classes_do_not_tell_of_the_expected_ones() -> None:
+    """Four persons of whom half are expected in each class; three have the first, and half a person is added to each."""
+    half = WHOLE // 2
+    shares = np.array([[half, half, WHOLE, 0]] * 3 + [[half, half, 0, WHOLE]])
+    target = ShareTarget("s", shares, measured_by=Impurity.SURPRISE)
+    assert target.class_count == 2
+    expected = -2 * math.log(3.5 / 5) - 2 * math.log(1.5 / 5)
+    assert impurity_of(target, [1, 1, 1, 1]) == pytest.approx(expected)
+    assert impurity_of(target, [2, 2, 2, 2], unit=0.5) == pytest.approx(expected)
+    assert factors((target,), (0.5,)) == (1.0,)
+    assert target.impurity(np.zeros(4, np.int64), 1.0) == 0
+
+
 def test_features_are_shares_of_their_dispersion_in_the_table() -> None:
     features = (ClassTarget("n", np.array([0, 1]), 2, weight=3.0, measured_by=Impurity.GINI), number_target([1.0, 3.0]))
     assert factors(features, (0.5, 4.0)) == (6.0, 0.25)

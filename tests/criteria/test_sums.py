@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonfit.algorithms.demands import KAnonymity
 from anonfit.criteria.targets import ClassTarget, NumberTarget, ShareTarget
-from anonfit.privacy.models import KAnonymity
 from anonfit.tables.scales import fixed_point
 
 

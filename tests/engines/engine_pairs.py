@@ -12,9 +12,9 @@ import numpy as np
 from guarded import as_diverse
 
 from anonfit.criteria.objectives import MEDIAN, SplitObjective
-from anonfit.engines.memory import grower as engine
-from anonfit.engines.memory.constraints import Constraint
-from anonfit.engines.memory.grower import Growth
+from anonfit.engines.memory import engine as engine
+from anonfit.engines.memory.engine import Growth
+from anonfit.engines.memory.forms import Constraint
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.schema import CodedTable
 from anonfit.testing import reference

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anonfit.engines.memory.constraints import Constraint
+from anonfit.engines.memory.forms import Constraint
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
 from anonfit.privacy.likeness import MaxConfidence

@@ -51,7 +51,7 @@ def random_class_target(rng: Random, table: CodedTable, name: str, weight: float
 
 
 def random_share_target(rng: Random, table: CodedTable, name: str, weight: float) -> ShareTarget:
-    """Shares of two to four classes; in some targets many rows have the same."""
+    """Shares of two to four classes; in some targets many rows have the same, in some each row has its own class, too."""
     width = int(rng.integers(2, 5))
     signal = _signal(rng, table)
     if rng.random() < 0.5:
@@ -62,6 +62,16 @@ def random_share_target(rng: Random, table: CodedTable, name: str, weight: float
     if rng.random() < 0.3:
         # All of one class, as in a model that is sure.
         shares = np.eye(width, dtype=np.int64)[shares.argmax(axis=1)] << SHARE_BITS
+    if rng.random() < 0.5:
+        drawn = (shares.cumsum(axis=1) > rng.integers(0, 1 << SHARE_BITS, table.rows)[:, None]).argmax(axis=1)
+        own = np.eye(width, dtype=np.int64)[drawn] << SHARE_BITS
+        return ShareTarget(
+            name,
+            np.concatenate([shares, own], axis=1),
+            weight,
+            measured_by=Impurity.SURPRISE,
+            price=float(rng.choice([0.0, 0.01])),
+        )
     return ShareTarget(name, shares, weight)
 
 

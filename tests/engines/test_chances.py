@@ -9,9 +9,8 @@ from hand_tables import divisions, ordered, table
 from numba import njit
 
 from anonfit.criteria.objectives import SplitObjective, WeightRule, child_key, exponential, root_key
-from anonfit.engines.memory.growing import draw, part_key
-from anonfit.engines.memory.scratch import CHANCE, FACTS
-from anonfit.engines.memory.trees import signed_key
+from anonfit.engines.memory.forms import CHANCE, FACTS
+from anonfit.engines.memory.splitting import draw, part_key, signed_key
 from anonfit.testing.reference import grow
 
 

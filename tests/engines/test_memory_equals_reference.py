@@ -9,7 +9,7 @@ from engine_pairs import Asked, check_rows, check_same, rows_of_regions, same
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonfit.engines.memory.grower import Growth
+from anonfit.engines.memory.engine import Growth
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode
 from strategies import (

@@ -18,7 +18,7 @@ from purposes import random_class_target, random_number_target, random_share_tar
 
 from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, ShareTarget, Target
-from anonfit.engines.memory.constraints import Constraint
+from anonfit.engines.memory.forms import Constraint
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode

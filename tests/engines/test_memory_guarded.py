@@ -14,7 +14,7 @@ from engine_pairs import Asked, check_same
 from hand_tables import classes, divisions, nominal, ordered, table
 
 from anonfit.criteria.objectives import MEDIAN, SplitObjective
-from anonfit.engines.memory.constraints import Constraint
+from anonfit.engines.memory.forms import Constraint
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
 from anonfit.tables.schema import CodedTable, SplitMode

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hand_tables import nominal, ordered, table
 
-from anonfit.engines.memory import grower as engine
+from anonfit.engines.memory import engine as engine
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing import reference

@@ -14,8 +14,8 @@ from anonfit.criteria.objectives import SplitObjective, WeightRule
 from anonfit.criteria.targets import ClassTarget, CodedSelections
 from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import grow
+from anonfit.testing.reference.growing import Selecting
 from anonfit.testing.reference.records import PlainNode, Records
-from anonfit.testing.reference.selecting import Selecting
 
 Sides = dict[int, Sequence[int]]
 """The codes of a rectangle, for the columns that it limits."""

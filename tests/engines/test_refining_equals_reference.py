@@ -14,7 +14,7 @@ from anonfit.algorithms.demands import Requirement
 from anonfit.algorithms.refining_columns import ColumnPart, Refined
 from anonfit.engines.memory import refining as engine
 from anonfit.engines.memory import refining_kernels as grouping
-from anonfit.engines.memory.constraints import Constraint
+from anonfit.engines.memory.forms import Constraint
 from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import refining as plain
 from refined_tables import refine

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from anonfit.criteria.targets import Signatures, signatures_of
-from anonfit.engines.memory.constraints import Constraint
+from anonfit.engines.memory.forms import Constraint
 from anonfit.engines.memory.tallies import Placed, SensitiveTally, Tally, cuts_legal, parts_legal
 from anonfit.privacy.diversity import DistinctL, EntropyL
 from anonfit.privacy.models import SensitiveColumn

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from anonfit.engines.memory.layout import shared
+from anonfit.runtime.compiling import shared
 
 
 class Fields(NamedTuple):

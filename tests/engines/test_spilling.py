@@ -21,11 +21,10 @@ import pytest
 
 import anonfit as af
 from anonfit import api
-from anonfit.engines.duckdb import connection as connections
-from anonfit.engines.spilling import spill_folder, sweep_spill
+from anonfit.engines.duckdb import source as connections
 from anonfit.errors import AuditFailed, EngineError, Infeasible, RequestError
 from anonfit.release.run import make
-from anonfit.runtime.files import workplace
+from anonfit.runtime.files import spill_folder, sweep_spill, workplace
 from anonfit.spec.keywords import spec_of_keywords
 
 
@@ -216,7 +215,7 @@ import polars as pl
 import anonfit as af
 from anonfit import api
 from anonfit.engines.duckdb.engine import DuckDBEngine
-from anonfit.engines.duckdb import writing
+from anonfit.engines.duckdb import write as writing
 
 route = DuckDBEngine.route
 def killed(self, moves, finished):

@@ -12,7 +12,7 @@ import pytest
 import anonfit as af
 from anonfit.engines.memory import refining_kernels
 from anonfit.engines.memory import warming as engine
-from anonfit.release import warmup as warming
+from anonfit.release import engine as warming
 from waivers import waived
 
 

@@ -322,6 +322,7 @@ def read_page(text: str) -> Balanced:
 def test_the_page_is_whole_and_needs_nothing_else(folder: Path, tmp_path: Path) -> None:
     comparison = af.compare(folder / "fine", folder / "coarse", source=folder / "people.csv")
     path = comparison.save(tmp_path / "compare.html")
+    assert path.stat().st_mode & 0o777 == 0o600  # it is for the owner
     text = path.read_text(encoding="utf-8")
     assert not re.search(r"https?:|src=|@import|url\(|<script", text)
     page = read_page(text)

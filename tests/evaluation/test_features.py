@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit.evaluation.features import (
+from anonfit.evaluation.models import (
     ENCODINGS,
     nodes_of,
     one_value_features,

@@ -16,7 +16,7 @@ import anonfit as af
 from anonfit.errors import DataError, Infeasible, RequestError
 from anonfit.evaluation.jobs import fold_of_rows
 from anonfit.evaluation.methods import method
-from anonfit.evaluation.result import Evaluation
+from anonfit.evaluation.result import OF_SHARES, Evaluation
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.bind import schema_of
 from anonfit.spec.model import PrivacySpec, Spec
@@ -54,7 +54,7 @@ def evaluated(frame: pl.DataFrame | None = None, asked: Spec | None = None, **wo
 
 
 def value(found: Evaluation, method: str = "median", part: str = "test", **where: Any) -> float:
-    rows = found.frame.filter(method=method, part=part, **where)
+    rows = found.frame.filter(~pl.col("measure").is_in(OF_SHARES)).filter(method=method, part=part, **where)
     mean = rows["value"].mean()
     assert isinstance(mean, float)
     return mean
@@ -86,6 +86,7 @@ def test_one_recoding_serves_all_learners_and_models() -> None:
     found = evaluated(methods=[watched], models=models, learners=["tree", "naive-bayes", "linear-regression"])
     assert len(watched.seen) == 3
     assert found.summary().height == 2 * 2 + 2
+    assert found.summary(shares=True).height == 2 * 2 * 3 + 2  # AUC and Brier score, too
 
 
 def test_raw_test_rows_are_not_recoded() -> None:
@@ -118,7 +119,7 @@ def test_baselines_are_what_they_say() -> None:
     assert raw > 0.85
     assert gone < 0.8
     assert gone < value(found, "infogain") <= raw + 0.05
-    assert found.frame.filter(pl.col("method") != "infogain")["k"].null_count() == 2 * 3 * 2
+    assert found.frame.filter(pl.col("method") != "infogain")["k"].null_count() == 2 * 3 * (2 + 2)
 
 
 def test_removed_sees_other_columns() -> None:

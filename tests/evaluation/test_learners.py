@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from anonfit.errors import RequestError
-from anonfit.evaluation.learners import CLASSIFIERS, LEARNERS, REGRESSORS, learner
+from anonfit.evaluation.learners import CLASSIFIERS, LEARNERS, REGRESSORS, ClassShares, learner
 
 SCIKIT = (*CLASSIFIERS, *REGRESSORS)
 
@@ -111,3 +111,12 @@ def test_every_name_is_a_learner_of_classes_or_numbers() -> None:
         "weka-linear-regression",
         "m5p",
     ]
+
+
+def test_shares_are_measured_by_hand() -> None:
+    """Three of four pairs are ranked rightly; a class that was not learned is a mistake in whatever was expected."""
+    shares = ClassShares(pl.Series(["a", "b"]), np.array([[0.9, 0.1], [0.6, 0.4], [0.7, 0.3], [0.2, 0.8]]))
+    found = shares.measures(pl.Series(["a", "a", "b", "b"]))
+    assert found["auc"] == pytest.approx(3 / 4)
+    assert found["brier"] == pytest.approx((0.01 + 0.16 + 0.49 + 0.04) / 4)
+    assert shares.measures(pl.Series(["c"] * 4)) == {"brier": pytest.approx(((0.82 + 0.52 + 0.58 + 0.68) / 4 + 1) / 2)}

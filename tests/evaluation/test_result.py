@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from anonfit.errors import RequestError
-from anonfit.evaluation.result import COLUMNS, FIGURE_COLUMNS, Evaluation, frame_of
+from anonfit.evaluation.result import COLUMNS, FIGURE_COLUMNS, Evaluation, frame_of, holm
 
 ACCURACY = {
     ("spec", 5): [0.8, 0.9, 0.7],
@@ -21,13 +21,13 @@ ACCURACY = {
 }
 
 
-def evaluation() -> Evaluation:
+def evaluation(model: str = "ill") -> Evaluation:
     rows = [
         {
             "method": method,
             "k": k,
             "learner": "tree",
-            "model": "ill",
+            "model": model,
             "fold": fold,
             "part": part,
             "measure": "accuracy",
@@ -54,6 +54,13 @@ def test_what_is_compared_with_itself_is_left_empty() -> None:
     found = evaluation().summary()
     assert found.filter(method="median")["less_median"].null_count() == 2
     assert found.filter(method="original")["less_original"].null_count() == 1
+
+
+def test_many_comparisons_are_corrected() -> None:
+    assert holm([0.01, 0.04, 0.03]) == [0.03, 0.06, 0.06]
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    found = evaluation().compared("spec", "median")
+    assert found["adjusted_p"].to_list() == holm(found["corrected_p"].to_list())
 
 
 def test_methods_are_compared_at_the_same_k() -> None:
@@ -95,3 +102,11 @@ def test_results_are_written_and_can_be_read(tmp_path: Path) -> None:
         assert row["learner"] in page
         assert f">{(100 if row['measure'] == 'accuracy' else 1) * row['test']:,.2f}</td>" in page
     assert pl.read_csv(folder / "results.csv").equals(found.frame)
+
+
+def test_names_are_texts_on_the_page(tmp_path: Path) -> None:
+    name = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31m\u202e"
+    page = (evaluation(name).save(tmp_path / "new") / "evaluation.html").read_text(encoding="utf-8")
+    assert "&lt;script&gt;" in page
+    assert not any(sign in page for sign in ("<script", "<img", "\x1b", "\u202e"))
+    assert "Content-Security-Policy" in page

@@ -10,12 +10,11 @@ from evaluation_tables import people, spec
 
 import anonfit as af
 from anonfit.errors import SpecError
-from anonfit.evaluation.features import nodes_of
 from anonfit.evaluation.methods import method
-from anonfit.evaluation.models import LearnedRecoding, answered, imprecision, satisfied
+from anonfit.evaluation.models import LearnedRecoding, answered, imprecision, nodes_of, satisfied
 from anonfit.release.bind import schema_of
 from anonfit.spec.model import SelectionSpec
-from anonfit.tables.persons import persons_in
+from anonfit.tables.schema import persons_in
 
 pytest.importorskip("sqlglot", reason="the extra sql is not installed")
 

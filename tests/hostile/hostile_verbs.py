@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -237,6 +238,22 @@ SHOWN = [
             {**named(name), "there": release(name)},
             "k = |passed",
             words=("audit", "there", "--source", "people.csv"),
+            status=0,
+            engines=ONCE,
+        ),
+        Case(
+            f"{what} in the page of an audit",
+            {**named(name), "there": release(name)},
+            "k = |passed",
+            words=("audit", "there", "--source", "people.csv", "--html", "page.html"),
+            status=0,
+            engines=ONCE,
+        ),
+        Case(
+            f"{what} in what a taxonomy shows",
+            {"tree.json": json.dumps({"*": {f"{name}1": {f"{name}m": {}, "f": {}}, "z": {"x": {}}}})},
+            "level",
+            words=("taxonomy", "show", "tree.json"),
             status=0,
             engines=ONCE,
         ),

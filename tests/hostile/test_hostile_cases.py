@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import hostile_foreign as foreign
 import hostile_sources as sources
 import hostile_specs as specs
 import hostile_values as values
@@ -18,6 +19,7 @@ CASES: list[Case] = [
     *sources.NAMES,
     *sources.PACKED,
     *sources.PLACES,
+    *foreign.FOREIGN,
     *values.NUMBERS,
     *values.COUNTS,
     *values.TAXONOMIES,
@@ -41,7 +43,7 @@ RUNS = [
 @pytest.fixture(scope="module", autouse=True)
 def compiled() -> None:
     """Machine code is there before seconds are counted."""
-    from anonfit.release.warmup import prepare
+    from anonfit.release.engine import prepare
 
     for models in (False, True):
         prepare(print, models=models, refining=False, ahead=False)

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit.metrics.distributions import BARS, OTHERS, _of_values
+from anonfit.metrics.losses import BARS, OTHERS, _of_values
 from waivers import waived
 
 

@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit.metrics.holdout import LEAN, RegionLearner, paired_gain
+from anonfit.metrics.holdout import RegionLearner, paired_gain
+from anonfit.metrics.workload import LEAN
 from anonfit.recoding.recoding import Recoding
 
 

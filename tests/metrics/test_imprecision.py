@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from anonfit.criteria.targets import CodedSelections
-from anonfit.recoding.boxes import Boxes, ColumnSets
+from anonfit.engines.tree import Boxes, ColumnSets
 from anonfit.recoding.imprecision import Answers, answer
 from anonfit.spec.model import SelectionSpec
 from anonfit.tables.codebook import code_column

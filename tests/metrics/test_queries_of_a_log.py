@@ -13,11 +13,11 @@ import polars as pl
 import pytest
 
 from anonfit.metrics.queries import QueryAnswer, judge_queries, query_table
-from anonfit.release.result import Draft
+from anonfit.release.draft import Draft
 from anonfit.release.run import make
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import parse_spec
-from anonfit.tables.persons import persons_in
+from anonfit.tables.schema import persons_in
 from anonfit.workload.logs.tallies import Ask
 from anonfit.workload.parsing import parse_predicate
 from anonfit.workload.predicates import Predicate, kinds_of

@@ -9,6 +9,7 @@ against the audit: what one accepts and the other refuses is a fault of one of t
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from checker_labels import Wrong, need
+from checker_notes import NOTES, notes_of_release
 from checker_regions import read_observed
 from checker_release import Box, Release, Source, failing, whole
 from checker_report import report_of_release
@@ -58,15 +60,19 @@ def check(folder: Path, source: Source | None = None, asked: Mapping[str, Any] |
 
 
 def files(release: Release) -> None:
-    """The folder holds the five files, and the manifest their hashes."""
+    """The folder holds the files of a release, and the manifest their hashes."""
     manifest, folder = release.manifest, release.folder
     names = {manifest["data"]["file"], "recoding.json", "report.json", "report.html"}
+    names |= set(manifest["files"]) & set(NOTES)
     need(set(manifest["files"]) == names, "the manifest lists other files than a release has")
     found = {path.name for path in folder.iterdir()}
     need(found == names | {"manifest.json"}, "the folder holds other files than a release has")
     need(not any(path.is_symlink() or not path.is_file() for path in folder.iterdir()), "a file is a link")
     for name, digest in manifest["files"].items():
         need(hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest, f"{name} has another hash")
+    page = (folder / "report.html").read_bytes().decode("utf-8", "replace")
+    told = sorted(digest for name, digest in manifest["files"].items() if name not in ("report.html", *NOTES))
+    need(sorted(re.findall(r"\b[0-9a-f]{64}\b", page)) == told, "the page tells other hashes than the manifest")
 
 
 def claims(release: Release) -> None:
@@ -163,11 +169,12 @@ def source(release: Release) -> None:
 
 
 def report(release: Release) -> None:
-    """What report.json says of demands, rows, columns and groups is so."""
+    """What report.json says of demands, rows, columns and groups is so, and so is what follows from it for people."""
     said = release.json("report.json")
     need(isinstance(said, dict) and said.get("format") == "anonfit report", "no report")
     try:
         report_of_release(release, said)
+        notes_of_release(release, said)
     except (KeyError, TypeError, IndexError, AttributeError, ValueError):
         raise Wrong("the report lacks a figure") from None
 

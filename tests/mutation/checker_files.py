@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from io import StringIO
@@ -16,11 +16,16 @@ from checker_labels import Wrong, canon, need
 Row = tuple[Any, ...]
 
 
-def read_csv(path: Path, texts: Sequence[str]) -> tuple[list[str], list[Row]]:
+def read_csv(path: Path, texts: Sequence[str], output: Mapping[str, Any]) -> tuple[list[str], list[Row]]:
     """A CSV file: the columns in `texts` are texts, empty where missing; the others numbers, dates or truth values."""
+    delimiter, decimal, bom = output.get("delimiter", ","), output.get("decimal", "."), output.get("bom", False)
+    need(delimiter in (",", ";", "\t", "|") and decimal in (".", ",") and delimiter != decimal, "signs that are none")
+    need(bom in (True, False), "a mark that is none")
     try:
         text = path.read_bytes().decode("utf-8")
-        lines = list(csv.reader(StringIO(text, newline=""), strict=True))
+        need(text.startswith("\ufeff") or not bom, "the data file has no byte order mark")
+        text = text.removeprefix("\ufeff" if bom else "")
+        lines = list(csv.reader(StringIO(text, newline=""), strict=True, delimiter=delimiter))
     except (OSError, UnicodeDecodeError, csv.Error):
         raise Wrong("the data file cannot be read") from None
     need(lines and text.endswith("\n"), "the data file is empty, or cut short")
@@ -29,13 +34,16 @@ def read_csv(path: Path, texts: Sequence[str]) -> tuple[list[str], list[Row]]:
         rows = [row or [""] for row in rows]
     need(all(len(row) == len(header) for row in rows), "rows have more fields than there are columns, or fewer")
     named = [name in texts for name in header]
-    return header, [tuple(plain(v, t) for v, t in zip(row, named, strict=True)) for row in rows]
+    return header, [tuple(plain(v, t, decimal) for v, t in zip(row, named, strict=True)) for row in rows]
 
 
-def plain(text: str, is_text: bool) -> Any:
+def plain(text: str, is_text: bool, decimal: str = ".") -> Any:
     """A field of a CSV file."""
     if text == "" or is_text:
         return ("t", text) if text else None
+    if decimal == ",":
+        need(":" in text or "." not in text, "a number with a point in place of a comma")
+        text = text.replace(",", ".")
     if text in ("true", "false"):
         return ("b", text == "true")
     for kind, read in (("n", Decimal), ("d", date.fromisoformat), ("m", datetime.fromisoformat)):
@@ -46,7 +54,7 @@ def plain(text: str, is_text: bool) -> Any:
     return ("t", text)
 
 
-def read_typed(path: Path, _: Sequence[str]) -> tuple[list[str], list[Row]]:
+def read_typed(path: Path, _: Sequence[str], __: Mapping[str, Any]) -> tuple[list[str], list[Row]]:
     """A Parquet or Arrow file; beside the released values it holds nothing."""
     import pyarrow as pa
     from pyarrow import parquet

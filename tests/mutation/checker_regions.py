@@ -152,9 +152,7 @@ def parents(nodes: dict[str, list[Any]]) -> dict[int, int]:
 def read_observed(column: Column, text: str) -> Cells:
     """The cells that an observed label reaches; it is written as docs/labels.md says."""
     if column.kind == "words":
-        runs = [frozenset(range(a, b + 1)) for b in column.cells for a in range(column.missing, b + 1)] + [frozenset()]
-        sets = runs + [run | {0} for run in runs] if column.missing else runs
-        found = next((cells for cells in sets if cells and column.label(cells) == text), None)
+        found = next((cells for cells in runs_of(column) if column.label(cells) == text), None)
         need(found, "an observed label is no words of the order")
         return found  # type: ignore[return-value]
     if text in ("missing", "*", "not missing") or column.kind == "leaves":
@@ -170,6 +168,27 @@ def read_observed(column: Column, text: str) -> Cells:
     first, last = column.cell(low), column.cell(high)
     need(first is not None and last is not None, "an observed label is beyond the domain")
     return frozenset(range(first, last + 1)) | ({0} if gap else frozenset())  # type: ignore[arg-type, operator]
+
+
+def runs_of(column: Column) -> Iterator[Cells]:
+    """The runs of an ordered column's cells, each with the missing value and without."""
+    for last in column.cells:
+        for first in range(column.missing, last + 1):
+            yield frozenset(range(first, last + 1))
+            if column.missing:
+                yield frozenset(range(first, last + 1)) | {0}
+    if column.missing:
+        yield frozenset({0})
+
+
+def is_label(column: Column, text: Any) -> bool:
+    """Whether a text is what is written for cells of a column."""
+    if column.kind != "leaves":
+        return any(column.label(cells) == text for cells in runs_of(column))
+    try:
+        return isinstance(text, str) and bool(read_names(column, text))
+    except Wrong:
+        return False
 
 
 def read_end(column: Column, text: str) -> Any:

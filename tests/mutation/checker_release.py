@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from checker_files import Row, read_csv, read_typed
 from checker_labels import Cells, Column, Wrong, canon, need
 from checker_models import class_of, holds
 from checker_regions import Recoding, read_recoding
+
+from json_layout import json_text
 
 KINDS = ("csv", "parquet", "arrow")
 MANIFEST = {
@@ -44,14 +46,16 @@ class Release:
 
     folder: Path
     source: Source | None
-    memo: dict[str, Any] = field(default_factory=dict)
 
     def json(self, name: str) -> Any:
         """A JSON file of the folder."""
         try:
-            return json.loads((self.folder / name).read_text(encoding="utf-8"), parse_constant=refuse)
+            text = (self.folder / name).read_bytes().decode("utf-8")
+            said = json.loads(text, parse_constant=refuse)
         except (OSError, ValueError, RecursionError):
             raise Wrong(f"{name} cannot be read") from None
+        need(json_text(name, said) == text, f"{name} is written otherwise than files of a release are")
+        return said
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -129,7 +133,7 @@ class Release:
         need(isinstance(data["texts"], list), "texts that are none")
         path = self.folder / data["file"]
         read = read_csv if path.suffix == ".csv" else read_typed
-        header, rows = read(path, data["texts"])
+        header, rows = read(path, data["texts"], self.spec["output"])
         need(header == data["columns"] and sorted(header) == sorted(self.columns), "the file has other columns")
         self.columns[:] = header
         return rows
@@ -226,12 +230,10 @@ class Release:
             found[of(member.row[place])] += self.weigh(member)
         return found
 
-    def ends(self, column: str) -> list[Any]:
-        """The least and the largest value of a raw column."""
-        if column not in self.memo:
-            values = [row[self.at([column])[0]] for row in self.rows]
-            self.memo[column] = [min(filter(None, values)), max(filter(None, values))] if any(values) else []
-        return self.memo[column]
+    def ends(self, column: str, members: Sequence[Member]) -> list[Any]:
+        """The least and the largest value that a table of some rows has in a raw column."""
+        values = [member.row[self.at([column])[0]] for member in members]
+        return [min(filter(None, values)), max(filter(None, values))] if any(values) else []
 
     # --- the source -----------------------------------------------------------------------------------------------
 
@@ -336,6 +338,7 @@ def failing(release: Release, members: Sequence[Member], boxes: bool = False) ->
     asked, limit = release.demands, release.confidence
     tables = {demand["column"]: release.tally(members, demand["column"]) for demand in asked}
     try:
+        ends = {name: release.ends(name, members) for name in release.having("target")} if limit < 1 else {}
         for columns, size in release.sets:
             for group in release.groups(columns, members, boxes).values():
                 if release.persons(group) < size:
@@ -343,17 +346,17 @@ def failing(release: Release, members: Sequence[Member], boxes: bool = False) ->
                 for demand in asked:
                     if not holds(demand, release.tally(group, demand["column"]), tables[demand["column"]]):
                         yield demand["model"], group
-                if limit < 1 and highest_share(release, group) > limit + 1e-9:
+                if limit < 1 and highest_share(release, group, ends) > limit + 1e-9:
                     yield "max_confidence", group
     except (KeyError, TypeError, ValueError):
         raise Wrong("a demand cannot be read") from None
 
 
-def highest_share(release: Release, members: Sequence[Member]) -> float:
-    """The largest share that a class of a target has of some rows."""
+def highest_share(release: Release, members: Sequence[Member], ends: Mapping[str, list[Any]]) -> float:
+    """The largest share that a class of a target has of some rows of a table with these least and largest values."""
     told, found = {one["column"]: one for one in release.spec.get("workload", {}).get("targets", [])}, [0.0]
-    for name in release.having("target"):
-        ends, target = release.ends(name), told.get(name, {})
-        counts = release.tally(members, name, lambda value, ends=ends, target=target: class_of(value, target, ends))
+    for name, both in ends.items():
+        target = told.get(name, {})
+        counts = release.tally(members, name, lambda value, ends=both, target=target: class_of(value, target, ends))
         found.append(max(counts.values()) / counts.total())
     return max(found)

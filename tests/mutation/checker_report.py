@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from checker_labels import need
+from checker_regions import is_label
 from checker_release import Release
 
 K = re.compile(r"\bk = ([0-9]+)")
@@ -34,6 +35,7 @@ def report_of_release(release: Release, said: dict[str, Any]) -> None:
     words(release, said)
     findings(release, said)
     columns(release, said)
+    labels(release, said)
     if release.entity is None or release.source is not None:
         figures(release, said)
 
@@ -123,6 +125,17 @@ def columns(release: Release, said: dict[str, Any]) -> None:
             held = one["name"] in release.columns
             different = len(release.groups([one["name"]], release.members)) if held else None
             need(one["different"] == different, "the report says that there are other labels")
+
+
+def labels(release: Release, said: dict[str, Any]) -> None:
+    """What is called a label beside the name of a column is one that the recoding can give."""
+    known = {column.name: column for column in release.recoding.columns}
+    told = [(one["column"], one["label"]) for one in (said.get("partition") or {}).get("held", [])]
+    if release.form == "labels" and not release.observed:
+        told += [(one["column"], one["frequent_label"]) for one in said.get("detail") or []]
+    need(
+        all(label is None or is_label(known[name], label) for name, label in told), "the report has a label of nothing"
+    )
 
 
 def figures(release: Release, said: dict[str, Any]) -> None:

@@ -10,6 +10,8 @@ import random
 import re
 from typing import Any
 
+from json_layout import json_text
+
 PATHS = [
     "/etc/passwd",
     "/dev/zero",
@@ -87,19 +89,20 @@ def _changed(value: Any, rng: random.Random, outside: list[str]) -> None:
         holder[str(rng.choice([*TEXTS, *holder]))] = copy.deepcopy(holder[key])
 
 
-def _json_of(value: Any, rng: random.Random) -> bytes:
+def _json_of(value: Any, rng: random.Random, name: str) -> bytes:
     try:
-        text = json.dumps(value, ensure_ascii=rng.random() < 0.5)
+        laid_out = rng.random() < 0.8  # or else the audit looks no further
+        text = json_text(name, value) if laid_out else json.dumps(value, ensure_ascii=rng.random() < 0.5)
     except (RecursionError, ValueError):
         text = "[" * 50_000 + "]" * 50_000
     if rng.random() < 0.1 and isinstance(value, dict) and value:  # a key twice
-        name = rng.choice(list(value))
-        text = text[:-1] + f", {json.dumps(name)}: 0}}"
+        twice = rng.choice(list(value))
+        text = text.rstrip()[:-1] + f", {json.dumps(twice)}: 0}}"
     return text.encode("utf-8", "surrogatepass")
 
 
-def mutate_json(content: bytes, rng: random.Random, outside: list[str]) -> bytes:
-    """A JSON file changed in one to three places, or in its bytes."""
+def mutate_json(content: bytes, rng: random.Random, outside: list[str], name: str) -> bytes:
+    """A JSON file of a name changed in one to three places, or in its bytes."""
     if rng.random() < 0.2:
         return mutate_bytes(content, rng)
     value = json.loads(content)
@@ -108,7 +111,7 @@ def mutate_json(content: bytes, rng: random.Random, outside: list[str]) -> bytes
             _changed(value, rng, outside)
         except RecursionError:  # it was made so deep that nothing can be done with it
             break
-    return _json_of(value, rng)
+    return _json_of(value, rng, name)
 
 
 def mutate_text(content: bytes, rng: random.Random, outside: list[str]) -> bytes:

@@ -19,8 +19,9 @@ from typing import Any
 import polars as pl
 
 import anonfit as af
-from anonfit.engines.rows import write_table
+from anonfit.engines.memory.write import write_table
 from anonfit.tables.frames import rebuilt
+from json_layout import write_json
 from waivers import waived
 
 COUNTRIES = {"name": "*", "children": [
@@ -291,7 +292,7 @@ class Planted:
 
     def write_json(self, name: str, content: Any) -> None:
         """Write a JSON file of the folder."""
-        (self.path / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+        write_json(self.path / name, content)
 
     def hash(self) -> None:
         """Put the hashes of the files as they are into the manifest."""
@@ -304,7 +305,7 @@ def allow_withheld(folder: Path) -> None:
     """Regions that are too small among new rows are withheld: let the manifest say that they may be."""
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     manifest["spec"]["privacy"]["suppression_limit"] = 1.0
-    (folder / "manifest.json").write_text(json.dumps(manifest, ensure_ascii=False), encoding="utf-8")
+    write_json(folder / "manifest.json", manifest)
 
 
 def planted(original: Path, copy: Path, shape: Shape) -> Planted:

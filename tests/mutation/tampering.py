@@ -22,7 +22,7 @@ from checker_report import FINDINGS
 from planted import Planted, Shape
 
 import anonfit as af
-from anonfit.release.audits import expected_report
+from anonfit.release.folder import expected_report
 
 After = Callable[[], None]
 """What is done to the files once they are written; hashes are mended again."""
@@ -172,7 +172,8 @@ def forge(p: Planted, source: pl.DataFrame) -> None:
     if p.hashes:
         p.hash()
     with suppress(Exception):  # the page tells the hashes of the others
-        (p.path / "report.html").write_text(expected_report(p.path, p.manifest, report)[1], encoding="utf-8")
+        for name, text in expected_report(p.path, p.manifest, report)[1].items():
+            (p.path / name).write_text(text, encoding="utf-8")
     if p.hashes:
         p.hash()
     p.write_json("manifest.json", p.manifest)

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -341,6 +343,38 @@ def report_that_is_no_json(p: Planted, rng: random.Random) -> After:
     return lambda: (p.path / "report.json").write_text("{") and None
 
 
-@harmless
-def json_written_otherwise(p: Planted, rng: random.Random) -> After:
-    return lambda: (p.path / "recoding.json").write_text(json.dumps(p.recoding, indent=3), "utf-8") and None
+def written_otherwise(name: str, write: Callable[[str], str]) -> None:
+    """Enter a kind that writes one JSON file of the folder otherwise, and the hash that the page tells of it."""
+
+    def plant(p: Planted, rng: random.Random) -> After:
+        def after() -> None:
+            file = p.path / rng.choice(["recoding.json", "report.json"])
+            old = file.read_text("utf-8")
+            file.write_text(write(old), "utf-8")
+            one, two = (hashlib.sha256(text.encode()).hexdigest() for text in (old, write(old)))
+            page = p.path / "report.html"
+            page.write_text(page.read_text("utf-8").replace(one, two), "utf-8")
+
+        return after
+
+    plant.__name__ = name
+    kind(plant)
+
+
+written_otherwise(
+    "json_with_other_white_space", lambda text: json.dumps(json.loads(text), ensure_ascii=False, indent=3)
+)
+written_otherwise("json_with_spaces_at_its_end", lambda text: text.replace("}\n", "}\n \t \n"))
+written_otherwise("json_with_a_letter_escaped", lambda text: text.replace('"format"', '"f\\u006frmat"'))
+written_otherwise("json_with_a_number_of_more_digits", lambda text: re.sub(r'("version": \d)', r"\1.000", text))
+
+
+@kind
+def page_with_the_hash_of_another_file(p: Planted, rng: random.Random) -> After:
+    def after() -> None:
+        page = p.path / "report.html"
+        text = page.read_text("utf-8")
+        told = re.findall(r"\b[0-9a-f]{64}\b", text)
+        page.write_text(text.replace(rng.choice(told), hashlib.sha256(b"other").hexdigest()), "utf-8")
+
+    return after

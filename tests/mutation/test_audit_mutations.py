@@ -1247,7 +1247,7 @@ def made() -> af.Release:
 
 def spoil(monkeypatch: pytest.MonkeyPatch, change: Spoil) -> None:
     write = publishing.write_table
-    monkeypatch.setattr(publishing, "write_table", lambda table, path, kind: write(change(table), path, kind))
+    monkeypatch.setattr(publishing, "write_table", lambda table, *rest: write(change(table), *rest))
 
 
 @pytest.mark.sampled(3)
@@ -1295,17 +1295,17 @@ def test_a_broken_writer_leaves_an_earlier_release_as_it_is(
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def write_nothing(table: pl.DataFrame, path: Path, kind: str) -> None:
+def write_nothing(table: pl.DataFrame, path: Path, kind: str, *_rest: Any) -> None:
     path.write_bytes(b"")
 
 
-def write_half(table: pl.DataFrame, path: Path, kind: str) -> None:
+def write_half(table: pl.DataFrame, path: Path, kind: str, *_rest: Any) -> None:
     table.write_parquet(path)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
 
 
-def write_without_a_quasi_identifier(table: pl.DataFrame, path: Path, kind: str) -> None:
+def write_without_a_quasi_identifier(table: pl.DataFrame, path: Path, kind: str, *_rest: Any) -> None:
     table.drop("age").write_parquet(path)
 
 
@@ -1314,7 +1314,7 @@ WRITERS = [write_nothing, write_half, write_without_a_quasi_identifier]
 
 @pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
 def test_a_file_that_cannot_be_audited_is_not_published(
-    made: af.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[pl.DataFrame, Path, str], None]
+    made: af.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[..., None]
 ) -> None:
     monkeypatch.setattr(publishing, "write_table", write)
     with pytest.raises(AnonfitError):
@@ -1324,7 +1324,7 @@ def test_a_file_that_cannot_be_audited_is_not_published(
 
 @pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
 def test_a_file_that_cannot_be_audited_is_a_failed_audit(
-    made: af.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[pl.DataFrame, Path, str], None]
+    made: af.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[..., None]
 ) -> None:
     monkeypatch.setattr(publishing, "write_table", write)
     with pytest.raises(AuditFailed):

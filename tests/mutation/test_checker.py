@@ -83,7 +83,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return Made(tmp_path_factory.mktemp("random"))
 
 
-@pytest.mark.parametrize("file", sorted(HERE.glob("checker*.py")), ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file", [*sorted(HERE.glob("checker*.py")), HERE.parent / "json_layout.py"], ids=lambda file: file.stem
+)
 def test_the_checker_imports_nothing_of_the_package(file: Path) -> None:
     found = [
         node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Import | ast.ImportFrom)
@@ -109,6 +111,14 @@ def test_both_agree_on_a_tampered_release(made: Made, name: str) -> None:
             assert refused or name in HARMLESS
             return
     raise AssertionError("no release has a place for it")
+
+
+@pytest.mark.parametrize(("seed", "name"), [(1618, "label_with_missing_added"), (2082, "leaf_renamed")])
+def test_both_agree_where_they_did_not(tmp_path: Path, seed: int, name: str) -> None:
+    """Classes of equal width of the table that is left; a report with a label of a leaf that is no more."""
+    case, folder = released(seed, tmp_path)
+    accept(case, folder)
+    assert agree(case, folder, name, seed)
 
 
 def test_there_are_as_many_kinds_of_tampering_as_asked() -> None:

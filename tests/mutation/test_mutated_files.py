@@ -26,7 +26,7 @@ import pytest
 from mutating import mutate_json, mutate_text
 
 import anonfit as af
-from anonfit.cli.specs import learn_workload
+from anonfit.cli.specs import workload
 from anonfit.engines.tree import LEAF
 from anonfit.errors import AnonfitError
 from anonfit.recoding.recoding import Recoding
@@ -37,6 +37,7 @@ from anonfit.tables.taxonomy_files import read_taxonomy
 from anonfit.workload.parsing import parse_predicate
 from anonfit.workload.predicates import kinds_of
 from anonfit.workload.truth import holds
+from json_layout import write_json
 
 SECONDS = 10.0
 """What any file may take, in time of the processor."""
@@ -183,6 +184,11 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Machine code is there before seconds are counted."""
+    from anonfit.release.engine import prepare
+
+    for models, refining in ((False, False), (True, False), (True, True)):
+        prepare(print, models=models, refining=refining, ahead=False)
     return make_world(tmp_path_factory.mktemp("good"), tmp_path_factory.mktemp("outside"))
 
 
@@ -219,7 +225,7 @@ def copied(source: Path, target: Path, name: str, content: bytes, *, mend: bool)
     if mend and name != "manifest.json":
         manifest = json.loads((target / "manifest.json").read_text())
         manifest["files"][name] = file_hash(target / name)
-        (target / "manifest.json").write_text(json.dumps(manifest))
+        write_json(target / "manifest.json", manifest)
     return target
 
 
@@ -247,7 +253,7 @@ def release_door(world: World, folder: Path, rng: random.Random) -> None:
     """A release folder with one file changed: loaded and audited."""
     kind = rng.choice(["tree", "grid"])
     name = rng.choice(["manifest.json", "manifest.json", "recoding.json", "report.json"])
-    content = mutate_json((world.folder / kind / name).read_bytes(), rng, world.outside)
+    content = mutate_json((world.folder / kind / name).read_bytes(), rng, world.outside, name)
     release = copied(world.folder / kind, folder / "release", name, content, mend=rng.random() < 0.9)
     for door in (af.load, af.audit_release):
         try:
@@ -262,7 +268,10 @@ def release_door(world: World, folder: Path, rng: random.Random) -> None:
 def recoding_door(world: World, folder: Path, rng: random.Random) -> None:
     """The text of a recoding."""
     content = mutate_json(
-        (world.folder / rng.choice(["tree", "grid"]) / "recoding.json").read_bytes(), rng, world.outside
+        (world.folder / rng.choice(["tree", "grid"]) / "recoding.json").read_bytes(),
+        rng,
+        world.outside,
+        "recoding.json",
     )
     check_recoding(Recoding.from_json(content.decode("utf-8", "replace")))
 
@@ -270,7 +279,7 @@ def recoding_door(world: World, folder: Path, rng: random.Random) -> None:
 def model_door(world: World, folder: Path, rng: random.Random) -> None:
     """The model of a tree: loaded, asked and audited."""
     name = rng.choice(["model.json", "model.json", "manifest.json", "audit.json"])
-    content = mutate_json((world.folder / "model" / name).read_bytes(), rng, world.outside)
+    content = mutate_json((world.folder / "model" / name).read_bytes(), rng, world.outside, name)
     release = copied(world.folder / "model", folder / "model", name, content, mend=rng.random() < 0.9)
     for model in (release, release / "model.json"):
         try:
@@ -286,7 +295,8 @@ def taxonomy_door(world: World, folder: Path, rng: random.Random) -> None:
     """A taxonomy of every format."""
     ending = rng.choice(list(TAXONOMIES))
     good = TAXONOMIES[ending].encode()
-    content = (mutate_json if ending == "json" else mutate_text)(good, rng, world.outside)
+    is_json = ending == "json"
+    content = mutate_json(good, rng, world.outside, "") if is_json else mutate_text(good, rng, world.outside)
     (folder / f"place.{ending}").write_bytes(content)
     taxonomy = read_taxonomy(folder / f"place.{ending}")
     json.dumps(taxonomy.to_tree())
@@ -321,11 +331,11 @@ def spec_door(world: World, folder: Path, rng: random.Random) -> None:
 def log_door(world: World, folder: Path, rng: random.Random) -> None:
     """A query log, by the verb that learns from it."""
     (folder / "log.sql").write_bytes(mutate_text(LOG.encode(), rng, world.outside))
-    learn_workload(
+    workload(
         [folder / "log.sql"],
         world.folder / "spec.toml",
         folder / "learned.toml",
-        options={"dialect": rng.choice([None, "postgres", "tsql"])},
+        dialect=rng.choice([None, "postgres", "tsql"]),
         replace=True,
         as_json=True,
     )

@@ -29,11 +29,11 @@ LEARNED = ("infogain denoised", "lsd denoised", *(name for name in REQUESTS if n
 
 
 def _hashes(folder: Path) -> dict[str, str]:
-    """Of every file but the manifest, which has the versions of packages."""
+    """Of every file but the manifest, which has the versions of packages, and what is written for people."""
     return {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16]
         for path in sorted(folder.iterdir())
-        if path.name not in ("manifest.json", "report.html")
+        if path.name not in ("manifest.json", "report.html", "README.txt", "codebook.csv")
     }
 
 

@@ -10,10 +10,10 @@ import pytest
 
 import anonfit
 from anonfit.criteria.targets import Impurity
-from anonfit.engines.catalogue import ENGINES
-from anonfit.engines.memory import count
+from anonfit.engines.contract import ENGINES
+from anonfit.engines.memory import impurity
 from anonfit.privacy.catalogue import MODELS
-from anonfit.tables.formats import FORMATS
+from anonfit.tables.sources import FORMATS
 
 ROOT = Path(anonfit.__file__).parent
 
@@ -29,8 +29,8 @@ def listing(names: list[str]) -> list[str]:
 @pytest.mark.parametrize(
     ("names", "declared"),
     [
-        (list(FORMATS), ["tables/formats.py"]),
-        (list(ENGINES), ["engines/catalogue.py"]),
+        (list(FORMATS), ["tables/sources.py"]),
+        (list(ENGINES), ["engines/contract.py"]),
         (list(MODELS), []),
     ],
     ids=["formats", "engines", "models"],
@@ -40,4 +40,4 @@ def test_lists_follow_from_the_declaration(names: list[str], declared: list[str]
 
 
 def test_kernels_know_every_impurity() -> None:
-    assert {count.ENTROPY, count.GINI} == set(Impurity)
+    assert {impurity.ENTROPY, impurity.GINI, impurity.SURPRISE} == set(Impurity)

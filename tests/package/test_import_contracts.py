@@ -11,7 +11,7 @@ import anonfit
 
 ROOT = Path(anonfit.__file__).parent
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
-AUDIT_MAY_IMPORT = {"anonfit.runtime.machine_code", "anonfit.auditing", "anonfit.errors", "anonfit.runtime.compiling"}
+AUDIT_MAY_IMPORT = {"anonfit.auditing", "anonfit.errors", "anonfit.runtime.compiling"}
 
 
 def contract(words: str) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def test_import_loads_no_heavy_package() -> None:
 def test_help_loads_neither_polars_nor_numba() -> None:
     code = (
         "import sys\n"
-        "from anonfit.cli.commands import app\n"
+        "from anonfit.cli.main import app\n"
         "try:\n    app(['--help'])\nexcept SystemExit:\n    pass\n"
         "print([name for name in ('polars', 'numba', 'numpy') if name in sys.modules])"
     )

@@ -20,7 +20,7 @@ import pytest
 from typer.testing import CliRunner
 
 import anonfit as af
-from anonfit.cli.commands import app
+from anonfit.cli.main import app
 from anonfit.errors import AnonfitError, RequestError, SpecError
 from anonfit.spec import model as spec
 from anonfit.spec.keywords import COLUMNS, ROLES, keyword_defaults
@@ -203,6 +203,9 @@ CHANGES: dict[str, tuple[Mapping[str, Any], Any, Any]] = {
     "engine.name": (FILE, "memory", "duckdb"),
     "engine.sample": ({"engine.name": "duckdb", "engine.hand_over": 12, **FILE}, None, 40),
     "output.format": ({}, "parquet", "csv"),
+    "output.delimiter": ({"output.format": "csv"}, ",", ";"),
+    "output.decimal": ({"output.format": "csv", "output.delimiter": ";"}, ".", ","),
+    "output.bom": ({"output.format": "csv"}, False, True),
     "output.values": ({}, "labels", "bounds"),
     "output.regions": ({"output.consent": True}, "domain", "observed"),
     "output.order": ({"output.consent": True}, "sorted", "original"),

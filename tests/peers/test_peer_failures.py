@@ -806,7 +806,7 @@ def test_a_recoding_that_was_edited_is_not_used(tmp_path: Path) -> None:
     )
     file = folder / "recoding.json"
     file.write_text(file.read_text(encoding="utf-8").replace('"continuous"', '"continuous" '), encoding="utf-8")
-    assert missed(af.audit_release(folder)) == {"files"}
+    assert missed(af.audit_release(folder)) == {"files", "layout"}
     with pytest.raises(ReleaseError, match="changed"):
         af.load(folder)
 

@@ -24,6 +24,10 @@ TREE = SensitiveColumn("place", 3, False, np.array([1, 2, 3]), taxonomy=Taxonomy
 NUMBERS = SensitiveColumn("cost", 2, False, np.array([1, 1]), np.array([0, 1]), FixedPoint(0.0, 1.0), ordered=True)
 
 
+def test_every_model_says_against_whom_it_guards() -> None:
+    assert all(model.attacker.startswith("Someone who ") and model.attacker.endswith(".") for model in MODELS.values())
+
+
 @pytest.mark.parametrize(
     ("model", "given", "told"),
     [

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonfit.engines.memory.route import route_table
-from anonfit.engines.tree import LEAF, Tree
-from anonfit.recoding.boxes import boxes_of
+from anonfit.engines.tree import LEAF, Tree, boxes_of
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype
 from strategies import route, tries
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonfit.engines.tree import Grid, GridColumn, grid_column
 from anonfit.errors import RecodingError
 from anonfit.evaluation.compared import released_nodes
-from anonfit.recoding.boxes import Grid, GridColumn, grid_column
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values

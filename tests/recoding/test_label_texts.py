@@ -247,8 +247,7 @@ def test_whole_numbers(column: OrderedCells, cells: list[int], label: str) -> No
 @pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize("text", ["[39, 40)", "[40, 42]", "40–42.0", "40-42", "42–40", "40–", "–42", "≤ 38.0", "≤ ", "40–41–42", "039", "< 39", "[39, 43)"])  # fmt: skip
 def test_the_audit_knows_one_spelling_of_whole_numbers(closed: bool, text: str) -> None:
-    from anonfit.auditing.labels import cell_reader
-    from anonfit.auditing.spelling import speller
+    from anonfit.auditing.labels import cell_reader, speller
 
     entry = {"type": "continuous", "scale": "whole", "missing": False, "cuts": [38.5, 40, 43], "domain": None}
     meaning = read_meaning("x", {**entry, "intervals": "closed" if closed else "half-open"})

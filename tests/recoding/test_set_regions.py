@@ -14,8 +14,7 @@ from cell_trees import cells_held, random_cell_tree
 from anonfit.algorithms.result import Anonymized
 from anonfit.auditing.api import audit
 from anonfit.engines import tree as bits_module
-from anonfit.engines.tree import LEAF, Tree
-from anonfit.recoding.boxes import boxes_of
+from anonfit.engines.tree import LEAF, Tree, boxes_of
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values, region_values

@@ -16,9 +16,9 @@ import pytest
 
 import anonfit as af
 from anonfit.errors import RecodingError
-from anonfit.tables.addresses import read_address
-from anonfit.tables.database_connections import connected
 from anonfit.tables.database_writing import write_to_database
+from anonfit.tables.databases import connected
+from anonfit.tables.sources import read_address
 
 BRANCHES = {"name": "all", "children": [{"name": "w", "children": [{"name": "fr"}, {"name": "de"}]}, {"name": "e", "children": [{"name": "pl"}, {"name": "o'x"}]}]}  # fmt: skip
 

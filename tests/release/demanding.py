@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 import anonfit as af
-from anonfit.release.result import Draft
+from anonfit.release.draft import Draft
 from anonfit.spec.model import DiversitySpec
 from waivers import waived
 

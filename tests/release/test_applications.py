@@ -135,9 +135,11 @@ def test_a_report_has_two_measures_of_every_column_and_says_where_they_disagree(
 
 def test_a_report_compares_clusters(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
-    release(criterion="clustering", features=["age", "note"], clusters=4, weights={"age": 2.0}).save(tmp_path / "out")
+    made = release(criterion="clustering", features=["age", "note"], clusters=4, weights={"age": 2.0})
+    made.save(tmp_path / "out")
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     found = report["clusters"]
+    assert made.report["clusters"] == found  # one release, one report
     assert found["clusters"] == 4
     assert found["rows"] == 400
     assert -1 <= found["agreement"] <= 1

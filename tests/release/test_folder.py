@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -48,7 +49,7 @@ def test_a_saved_release_loads_as_it_was(release: af.Release, tmp_path: Path, ki
     assert loaded.data.cast(pl.String).equals(release.data.cast(pl.String))
     assert loaded.recoding.to_json() == release.recoding.to_json()
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(
-        [f"data.{kind}", "manifest.json", "recoding.json", "report.html", "report.json"]
+        ["README.txt", "codebook.csv", f"data.{kind}", "manifest.json", "recoding.json", "report.html", "report.json"]
     )
 
 
@@ -77,7 +78,9 @@ def test_replace_touches_nothing_but_releases(release: af.Release, tmp_path: Pat
     assert (tmp_path / "mine" / "thesis.txt").exists()
 
 
-@pytest.mark.parametrize("name", ["data.parquet", "recoding.json", "report.json", "report.html"])
+@pytest.mark.parametrize(
+    "name", ["data.parquet", "recoding.json", "report.json", "report.html", "README.txt", "codebook.csv"]
+)
 def test_a_changed_file_is_refused(release: af.Release, tmp_path: Path, name: str) -> None:
     release.save(tmp_path / "out")
     path = tmp_path / "out" / name
@@ -112,7 +115,7 @@ def test_an_unknown_version_is_refused(release: af.Release, tmp_path: Path) -> N
 def test_a_failed_audit_publishes_nothing(release: af.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from anonfit.release import publish as publishing
 
-    def write_too_little(table: pl.DataFrame, path: Path, kind: str) -> None:
+    def write_too_little(table: pl.DataFrame, path: Path, *_: Any) -> None:
         table.head(len(table) - 1).write_parquet(path)
 
     monkeypatch.setattr(publishing, "write_table", write_too_little)
@@ -138,7 +141,7 @@ def test_what_appears_at_the_place_meanwhile_stays(
 
     write = publishing.write_table
 
-    def write_slowly(table: pl.DataFrame, path: Path, kind: str) -> None:
+    def write_slowly(table: pl.DataFrame, path: Path, kind: str, *_: Any) -> None:
         write(table, path, kind)
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "thesis.txt").write_text("years of work")

@@ -18,6 +18,7 @@ from requests_to_load import TREE, random_release
 import anonfit as af
 from anonfit.errors import ReleaseError, RequestError
 from anonfit.runtime.files import file_hash
+from json_layout import write_json
 
 
 def check_loads(seed: int, folder: Path) -> None:
@@ -97,11 +98,11 @@ def edited(original: Path, folder: Path, change: Callable[[dict[str, Any]], Any]
         (folder / path.name).write_bytes(path.read_bytes())
     found = json.loads((folder / name).read_text())
     change(found)
-    (folder / name).write_text(json.dumps(found))
+    write_json(folder / name, found)
     if name != "manifest.json":
         manifest = json.loads((folder / "manifest.json").read_text())
         manifest["files"][name] = file_hash(folder / name)
-        (folder / "manifest.json").write_text(json.dumps(manifest))
+        write_json(folder / "manifest.json", manifest)
     return folder
 
 
@@ -114,7 +115,9 @@ def test_a_data_file_of_another_name_is_not_read(original: Path, tmp_path: Path,
         af.load(edited(original, tmp_path / "out", lambda found: found["data"].update(file=name)))
 
 
-@pytest.mark.parametrize("name", ["data.csv", "recoding.json", "report.json", "report.html", "manifest.json"])
+@pytest.mark.parametrize(
+    "name", ["data.csv", "recoding.json", "report.json", "report.html", "README.txt", "manifest.json"]
+)
 def test_a_link_out_of_the_folder_is_not_followed(original: Path, tmp_path: Path, name: str) -> None:
     folder = edited(original, tmp_path / "out", lambda found: None)
     (folder / name).rename(tmp_path / name)
@@ -176,6 +179,6 @@ def test_a_report_of_another_shape_is_refused(original: Path, tmp_path: Path, te
     (folder / "report.json").write_text(text)
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["files"]["report.json"] = file_hash(folder / "report.json")
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    write_json(folder / "manifest.json", manifest)
     with pytest.raises(ReleaseError, match=told):
         af.load(folder)

@@ -19,9 +19,9 @@ from anonfit.metrics.workload import public_selections
 from anonfit.privacy.catalogue import MODELS
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.imprecision import Answers
-from anonfit.report.asking import aims_of, method_name
-from anonfit.report.findings import diversity_content
+from anonfit.release.request import aims_of, method_name
 from anonfit.report.page import report_page
+from anonfit.report.words import diversity_content
 from anonfit.spec.model import SelectionSpec
 from anonfit.tables.schema import Column, Role, Schema
 from anonfit.workload.targets import TargetRequest, Workload

@@ -13,13 +13,13 @@ import pytest
 
 import anonfit as af
 from anonfit.errors import RequestError, SpecError
-from anonfit.release.result import Draft
+from anonfit.release.draft import Draft
 from anonfit.release.run import make, read_source
 from anonfit.spec.learning import learn_from_log, learned_text, with_learned
 from anonfit.spec.model import QueryLogSpec, Spec
-from anonfit.spec.parse import parse_spec, read_spec
-from anonfit.spec.write import public_tables, to_toml
-from anonfit.tables.persons import persons_in
+from anonfit.spec.parse import parse_spec, public_tables, read_spec
+from anonfit.spec.write import to_toml
+from anonfit.tables.schema import persons_in
 from anonfit.workload.logs.merging import rows_of_frame
 
 TOML = """\

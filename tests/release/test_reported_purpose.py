@@ -13,7 +13,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import anonfit as af
-from anonfit.report.asking import STOPPED
+from anonfit.release.request import STOPPED
 
 K = 5
 AGES = np.arange(200) % 80 + 10

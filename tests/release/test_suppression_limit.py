@@ -14,10 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 import anonfit as af
-from anonfit.cli.commands import app
+from anonfit.cli.main import app
 from anonfit.errors import AnonfitError, Infeasible, RequestError
-from anonfit.release.result import RowCounts, within_limit
+from anonfit.release.draft import RowCounts, within_limit
 from anonfit.spec.parse import spec_of
+from json_layout import write_json
 
 K = 5
 WAYS: dict[str, dict[str, Any]] = {
@@ -134,7 +135,7 @@ def test_the_audit_holds_a_release_to_the_limit_that_it_states(tmp_path: Path, l
     folder = released().extend(new(), suppression_limit=1.0).save(tmp_path / "release")
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["spec"]["privacy"]["suppression_limit"] = limit
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    write_json(folder / "manifest.json", manifest)
     found = next(one for one in af.audit_release(folder).findings if one.name == "suppression limit")
     assert found.met is passed
     assert af.audit_release(folder).passed is passed

@@ -20,10 +20,11 @@ from label_reader import LabelReader
 
 import anonfit as af
 from anonfit.algorithms import top_down
-from anonfit.auditing.release_folder import audit_release
+from anonfit.auditing.api import audit_release
 from anonfit.errors import AnonfitError, AuditFailed, DataError, Infeasible, RequestError, SpecError
 from anonfit.recoding.recoding import Recoding
-from anonfit.release.evidence import audit_draft, require_passed
+from anonfit.release.evidence import audit_draft
+from anonfit.release.publish import require_passed
 from anonfit.release.run import make
 from anonfit.spec.parse import parse_spec, spec_of
 from anonfit.spec.write import to_toml

@@ -153,6 +153,7 @@ def test_the_folder_is_whole_audited_and_loads(tmp_path: Path, populations: str)
     made = af.run_tree(spec(output__populations=populations), tmp_path / "out")
     folder = tmp_path / "out"
     assert sorted(path.name for path in folder.iterdir()) == [
+        "README.txt",
         "audit.json",
         "manifest.json",
         "model.json",

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from anonfit.api import Release, anonymize, load
-from anonfit.auditing.release_folder import audit_release
+from anonfit.auditing.api import audit_release
 from anonfit.errors import DataError
 
 TEXTS: dict[str, list[str | None]] = {

@@ -18,7 +18,7 @@ from reported import KINDS, WORDS, K, people, released
 
 import anonfit as af
 from anonfit.privacy.disclosure import EVERYTHING, Disclosure
-from anonfit.release.measure import measure_all
+from anonfit.release.evidence import measure_all
 
 # --- the rule ----------------------------------------------------------------------------------------------------
 

@@ -14,10 +14,11 @@ from reported import K, people, released
 
 import anonfit as af
 from anonfit.errors import RequestError
-from anonfit.metrics.comparison import comparison_content, curve_content, read_ks
-from anonfit.metrics.groups import InitialRisk, group_bins, initial_content, initial_risk
+from anonfit.metrics.attack import InitialRisk, group_bins, initial_content, initial_risk
+from anonfit.metrics.curve import curve_content, read_ks
+from anonfit.metrics.holdout import comparison_content
 from anonfit.privacy.disclosure import EVERYTHING, Disclosure
-from anonfit.release.measure import measure_all, risk_utility_curve
+from anonfit.release.evidence import measure_all, risk_utility_curve
 
 # --- the risk before ---------------------------------------------------------------------------------------------
 
@@ -188,7 +189,7 @@ def test_the_same_release_gives_the_same_figures() -> None:
 
 def test_a_persons_rows_are_not_parted() -> None:
     from anonfit.metrics.holdout import draw_holdout
-    from anonfit.release.measure import _setting
+    from anonfit.release.evidence import _setting
 
     frame = people(300).with_columns(who=pl.int_range(300) // 3)
     trial = draw_holdout(_setting(released("classes", frame, entity="who")._draft))
@@ -226,7 +227,7 @@ def test_the_curve_has_a_point_for_each_k(thorough: Any) -> None:
 @pytest.mark.parametrize("words", [{"entity": "who"}, {"count": "many"}])
 def test_the_average_risk_of_a_curve_is_that_of_the_persons_of_groups(words: dict[str, Any]) -> None:
     from anonfit.metrics.holdout import draw_holdout
-    from anonfit.release.measure import _setting
+    from anonfit.release.evidence import _setting
 
     frame = people(600).with_columns(who=pl.int_range(600) // 3, many=1 + pl.int_range(600) % 4)
     frame = frame.drop({"who", "many"} - set(words.values()))

@@ -15,6 +15,7 @@ from reported import released
 import anonfit as af
 from anonfit.errors import ReleaseError, SpecError
 from anonfit.report.page import report_page
+from json_layout import write_json
 
 WORDS = {"title": "Stays & outcomes", "table_name": "Stays <2024>", "contact": "data@hospital.example"}
 
@@ -60,8 +61,8 @@ def test_a_heading_that_was_changed_is_found(folder: Path, tmp_path: Path) -> No
             (copy / path.name).write_bytes(path.read_bytes())
         manifest = json.loads((copy / "manifest.json").read_text())
         (manifest if key in manifest else manifest["spec"]["report"])[key] = value
-        (copy / "manifest.json").write_text(json.dumps(manifest))
-        assert [finding.name for finding in af.audit_release(copy).missed] == ["report page"]
+        write_json(copy / "manifest.json", manifest)
+        assert [finding.name for finding in af.audit_release(copy).missed] == ["report page", "report notes"]
 
 
 @pytest.mark.parametrize("value", ["yesterday", "2001-01-01 by me", 5])
@@ -69,7 +70,7 @@ def test_a_day_that_is_none_is_refused(folder: Path, tmp_path: Path, value: obje
     for path in folder.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     manifest = json.loads((tmp_path / "manifest.json").read_text()) | {"created": value}
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    write_json(tmp_path / "manifest.json", manifest)
     with pytest.raises(ReleaseError, match="day|created"):
         af.audit_release(tmp_path)
 

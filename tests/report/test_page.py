@@ -17,7 +17,7 @@ import pytest
 from reported import KINDS, ODD, K, people, released
 
 import anonfit as af
-from anonfit.report.page import internal_page, report_page
+from anonfit.report.page import internal_page, page, report_page
 from anonfit.report.words import percent, share_text, value_text
 
 VOID = {"meta", "link", "br", "img", "hr"}
@@ -153,6 +153,15 @@ def test_sections_are_there_where_there_is_something_to_tell(folders: Path) -> N
             | (SECTIONS["classes"] if kind == "curve" else set())
         )
         assert {one["id"] for one in page.all("section")} == expected
+
+
+def test_a_further_figure_of_all_columns_is_shown() -> None:
+    line = {"column": "age", "weight": 1.0, "ncp": 0.1, "squares": 3, "together": 0.2}
+    lost = {"gcp": 0.1, "weighted_discernibility": 14.0, "columns": [line]}
+    assert "Worst column" not in page("report/losses.html", report={"columns_lost": lost})
+    assert "<p>Worst column: 0.18.</p>" in page(
+        "report/losses.html", report={"columns_lost": {**lost, "worst_column": 0.18}}
+    )
 
 
 def test_the_internal_page_says_that_it_is_private(folders: Path) -> None:

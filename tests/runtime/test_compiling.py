@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from anonfit.runtime import compiling, machine_code
-from anonfit.runtime.machine_code import CodeFolder
+from anonfit.runtime import compiling
+from anonfit.runtime.compiling import CodeFolder
 
 
 def _add(a: int, b: int) -> int:
@@ -30,8 +30,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def keep(monkeypatch: pytest.MonkeyPatch, *, own: CodeFolder | None = None, brought: CodeFolder | None = None) -> None:
-    monkeypatch.setattr(machine_code, "own", lambda _: own)
-    monkeypatch.setattr(machine_code, "brought", lambda _: brought)
+    monkeypatch.setattr(compiling, "own", lambda _: own)
+    monkeypatch.setattr(compiling, "brought", lambda _: brought)
 
 
 def _files(folder: Path, ending: str) -> list[Path]:
@@ -58,7 +58,7 @@ def _replace_by_folder(path: Path) -> None:
 
 
 def test_machine_code_depends_on_the_files_of_its_constants() -> None:
-    files = [path for pattern in machine_code.CONSTANTS["engines"] for path in machine_code.PACKAGE.glob(pattern)]
+    files = [path for pattern in compiling.CONSTANTS["engines"] for path in compiling.PACKAGE.glob(pattern)]
     assert {"schema.py", "targets.py", "objectives.py", "diversity.py", "likeness.py"} <= {path.name for path in files}
 
 
@@ -157,39 +157,39 @@ def test_damaged_code_of_a_package_is_neither_run_nor_removed(
 
 
 def test_an_older_processor_gets_the_code_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    features: dict[str, bool] = dict.fromkeys(machine_code.NEEDS["x86-64-v3"], True)
+    features: dict[str, bool] = dict.fromkeys(compiling.NEEDS["x86-64-v3"], True)
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", lambda: features)
     try:
-        machine_code.processors.cache_clear()
-        assert machine_code.processors() == ("x86-64-v3", "x86-64")
+        compiling.processors.cache_clear()
+        assert compiling.processors() == ("x86-64-v3", "x86-64")
         features["avx2"] = False
-        machine_code.processors.cache_clear()
-        assert machine_code.processors() == ("x86-64",)
+        compiling.processors.cache_clear()
+        assert compiling.processors() == ("x86-64",)
     finally:
-        machine_code.processors.cache_clear()
+        compiling.processors.cache_clear()
 
 
 def test_a_package_for_another_numba_brings_nothing_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine_code, "BROUGHT", tmp_path)
-    machine_code.brought.cache_clear()
+    monkeypatch.setattr(compiling, "BROUGHT", tmp_path)
+    compiling.brought.cache_clear()
     try:
         (tmp_path / "python3.1-numba0.1").mkdir()
-        assert machine_code.brought("engines") is None
-        assert "is for python3.1-numba0.1, not for python3." in machine_code.why_not_brought()
-        machine_code.brought.cache_clear()
-        place = machine_code.place(tmp_path, machine_code.processors()[-1], "engines")
+        assert compiling.brought("engines") is None
+        assert "is for python3.1-numba0.1, not for python3." in compiling.why_not_brought()
+        compiling.brought.cache_clear()
+        place = compiling.place(tmp_path, compiling.processors()[-1], "engines")
         place.mkdir(parents=True)
-        assert machine_code.brought("engines") == CodeFolder(place, machine_code.processors()[-1])
+        assert compiling.brought("engines") == CodeFolder(place, compiling.processors()[-1])
     finally:
-        machine_code.brought.cache_clear()
+        compiling.brought.cache_clear()
 
 
 def test_a_build_uses_the_kernels_of_every_algorithm() -> None:
     from anonfit.engines.memory import growing, refining_kernels, tree_kernels, tree_splits
-    from anonfit.release.warmup import compile_all
+    from anonfit.release.engine import compile_all
 
     compile_all()
     for kernel in (
@@ -205,11 +205,11 @@ def test_a_build_uses_the_kernels_of_every_algorithm() -> None:
 
 @pytest.mark.slow
 def test_a_build_leaves_out_no_kernel(tmp_path: Path) -> None:
-    script = machine_code.PACKAGE.parent.parent / "scripts" / "machine_code.py"
-    processor = machine_code.processors()[-1]
+    script = compiling.PACKAGE.parent.parent / "scripts" / "compiling.py"
+    processor = compiling.processors()[-1]
     environment = os.environ | {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
     subprocess.run([sys.executable, str(script), processor, str(tmp_path)], env=environment, check=True)
-    import anonfit.engines.memory.trees  # loads the kernels
+    import anonfit.engines.memory.engine  # loads the kernels
 
     built = {path.name.rsplit("-", 1)[0] for path in tmp_path.rglob("*.nbi")}
     kernels = {
@@ -219,6 +219,6 @@ def test_a_build_leaves_out_no_kernel(tmp_path: Path) -> None:
         for item in vars(module).values()
         if hasattr(item, "targetoptions") and not item.targetoptions.get("no_cpython_wrapper")
     }
-    assert anonfit.engines.memory.trees
+    assert anonfit.engines.memory.engine
     assert len(kernels) > 10
     assert kernels <= built

@@ -13,11 +13,12 @@ import pytest
 from typer.testing import CliRunner
 
 import anonfit as af
-from anonfit.cli.commands import app
+from anonfit.cli.main import app
 from anonfit.demo.population import hospital
 from anonfit.errors import RequestError, SpecError
 from anonfit.spec.model import ProposedSpec, Spec
-from anonfit.spec.write import spec_tables, to_toml
+from anonfit.spec.parse import spec_tables
+from anonfit.spec.write import to_toml
 
 ROWS = 400
 

@@ -16,9 +16,8 @@ from anonfit.spec import model
 from anonfit.spec.columns import COLUMN
 from anonfit.spec.keywords import COLUMNS, IN_COLUMNS, ROLES, keyword_defaults
 from anonfit.spec.kinds import Public, Section, Setting
-from anonfit.spec.parse import spec_of
+from anonfit.spec.parse import public_tables, spec_of
 from anonfit.spec.settings import ALL, METHOD, SECTIONS
-from anonfit.spec.write import public_tables
 from anonfit.tables.schema import Schema
 
 ROOT = Path(__file__).resolve().parents[2] / "src" / "anonfit"
@@ -117,10 +116,10 @@ def test_no_module_but_the_declared_ones_lists_the_settings_of_the_method() -> N
     naming = [
         path.relative_to(ROOT).as_posix()
         for package in ("spec", "estimators", "cli")
-        for path in sorted((ROOT / package).rglob("*.py"))
+        for path in sorted([*(ROOT / package).rglob("*.py"), *(ROOT / package).rglob("*.toml")])
         if "min_gain" in path.read_text(encoding="utf-8")
     ]
-    assert naming == ["spec/check.py", "spec/model.py", "spec/settings.py"]
+    assert naming == ["spec/check.py", "spec/model.py", "spec/settings.toml"]
     assert "min_gain" not in (ROOT / "api.py").read_text(encoding="utf-8")
 
 

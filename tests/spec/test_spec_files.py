@@ -14,8 +14,8 @@ from spec_tables import SMALL, column, people, tables
 from anonfit.api import anonymize, run
 from anonfit.errors import DataError, RequestError, SpecError
 from anonfit.spec.model import ColumnSpec, DiversitySpec, PrivacySpec, SelectionSpec, Spec, TargetSpec, WorkloadSpec
-from anonfit.spec.parse import parse_spec, read_spec, spec_of, with_settings
-from anonfit.spec.write import spec_tables, to_toml
+from anonfit.spec.parse import parse_spec, read_spec, spec_of, spec_tables, with_settings
+from anonfit.spec.write import to_toml
 from anonfit.tables.schema import ColumnType, Role
 from anonfit.tables.taxonomy import Taxonomy
 from strategies import tries

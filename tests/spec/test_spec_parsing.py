@@ -23,8 +23,7 @@ from anonfit.spec.model import (
     TargetSpec,
     WorkloadSpec,
 )
-from anonfit.spec.parse import parse_spec, spec_of
-from anonfit.spec.write import spec_tables
+from anonfit.spec.parse import parse_spec, spec_of, spec_tables
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import ColumnType, NominalSplit, Role
 

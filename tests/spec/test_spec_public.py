@@ -15,8 +15,7 @@ from spec_tables import demanded, people
 from anonfit.errors import SpecError
 from anonfit.release.bind import schema_of
 from anonfit.spec.model import DiversitySpec, SelectionSpec, Spec, TargetSpec
-from anonfit.spec.parse import public_spec, spec_of
-from anonfit.spec.write import public_tables
+from anonfit.spec.parse import public_spec, public_tables, spec_of
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
 

@@ -21,10 +21,9 @@ import anonfit as af
 from anonfit.errors import AnonfitError, DataError, ReleaseError, SpecError
 from anonfit.spec.parse import spec_of
 from anonfit.tables import database_writing, databases
-from anonfit.tables.addresses import has_password, read_address, shown_address, without_password
-from anonfit.tables.database_connections import connected, dialect_of
 from anonfit.tables.database_writing import write_to_database
-from anonfit.tables.databases import database_source, named_source
+from anonfit.tables.databases import connected, database_source, dialect_of, named_source
+from anonfit.tables.sources import has_password, read_address, shown_address, without_password
 from postgresql_server import PASSWORD
 
 ROWS = 300
@@ -358,7 +357,7 @@ KILLED = """
 import sys, time
 from pathlib import Path
 import polars as pl
-from anonfit.tables.addresses import read_address
+from anonfit.tables.sources import read_address
 from anonfit.tables.database_writing import write_to_database
 
 def frames():
@@ -425,6 +424,81 @@ def test_the_types_of_sqlite_are_looked_for_once(sqlite_file, engine, monkeypatc
     monkeypatch.setattr(databases, "_types_of_sqlite", counted)
     af.anonymize(f"sqlite:{sqlite_file}#the people", engine=engine, types={"born": "date"}, **WORDS)
     assert len(scans) == 1
+
+
+SECOND = "SELECT * FROM persons) AS a; {}DROP TABLE others; SELECT * FROM (SELECT 1 AS age"
+
+
+@pytest.mark.parametrize(
+    "before", ["", "COMMIT; ", "COMMIT; BEGIN READ WRITE; ", "ROLLBACK; SET TRANSACTION READ WRITE; "]
+)
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite", "postgresql", "mariadb"])
+def test_a_query_cannot_write(kind, before, tmp_path, request):
+    """A query that ends the brackets around it is one statement more, which could end the transaction that reads."""
+    files = {"sqlite": "sqlite:x.db", "duckdb": "duckdb:x.duckdb"}
+    source = files.get(kind) or request.getfixturevalue(f"{kind}_address")
+    address = read_address(source, folder=tmp_path)
+    write_to_database(address, "others", [pl.DataFrame({"a": [1]})], {"a": pl.Int64()}, replace=True)
+    write_to_database(address, "those", [pl.DataFrame({"age": [1]})], {"age": pl.Int64()}, replace=True)
+    query = SECOND.format(before).replace("persons", "those")
+    with pytest.raises(AnonfitError):
+        list(database_source(source, table=None, query=query, folder=tmp_path).frames())
+    others = database_source(source, table="others", query=None, folder=tmp_path)
+    assert pl.concat(others.frames())["a"].to_list() == [1]
+
+
+@pytest.mark.parametrize("to", ["sqlite:x.db#those", "sqlite:./x.db#THOSE", "sqlite:../{name}/x.db#those"])
+@pytest.mark.parametrize("which", [{"table": "those"}, {"query": "SELECT * FROM [those] WHERE age > 0"}])
+def test_a_release_is_not_written_over_its_source(to, which, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = pl.DataFrame({"age": [1 + number % 9 for number in range(60)]})
+    write_to_database(read_address("sqlite:x.db", folder=tmp_path), "those", [rows], rows.schema, replace=False)
+    to = to.format(name=tmp_path.name)
+    columns = {"age": {"role": "quasi-identifier"}}
+    tables = {"version": 1, "columns": columns, "privacy": {"k": 5}, "data": {"source": "sqlite:x.db", **which}}
+    with pytest.raises(ReleaseError, match="would be lost"):
+        af.run(spec_of({**tables, "output": {"to": to}}, folder=tmp_path), tmp_path / "out", replace=True)
+    release = af.run(spec_of(tables, folder=tmp_path), tmp_path / "out")
+    with pytest.raises(ReleaseError, match="would be lost"):
+        release.to_table(*to.split("#"), replace=True)
+    if "table" in which:
+        with pytest.raises(ReleaseError, match="would be lost"):
+            release.publish_extension("sqlite:x.db#those", tmp_path / "later", to=to, replace=True)
+    assert sqlite3.connect("x.db").execute("SELECT count(DISTINCT age) FROM those").fetchone() == (9,)
+    release.to_table("sqlite:x.db", "others")
+
+
+def test_the_same_server_by_another_name_of_its_user_is_the_same():
+    addresses = ["postgresql://a:b@host/clinic", "postgres://c@HOST/clinic", "mysql://a@h/d", "mariadb://b@h/d"]
+    one, two, three, four = (read_address(address, folder=Path()) for address in addresses)
+    assert (one.is_same(two), three.is_same(four), one.is_same(three)) == (True, True, False)
+    assert not one.is_same(read_address("postgresql://a@host/other", folder=Path()))
+
+
+CLOSED = {
+    "SELECT (1) AS [a)] FROM t": True,
+    "SELECT ')' AS \"x)\" -- )\n, 2 FROM t": True,
+    "SELECT 1 /* ) /* ' */ ) */ , (2)": True,
+    "SELECT 'it''s (', [a]](]": True,
+    SECOND.format(""): False,
+    "SELECT 1) AS a DROP TABLE t SELECT * FROM (SELECT 1 AS b": False,
+    "SELECT 1 /* ' */) AS a DROP TABLE t SELECT * FROM (SELECT 1 /* ' */": False,
+    "SELECT 1 -- '\n) AS a DROP TABLE t SELECT * FROM (SELECT 1 AS b -- '": False,
+    "SELECT 1 /* /* */": False,
+    "SELECT 'a": False,
+    "SELECT [a": False,
+    "SELECT (1": False,
+    "SELECT 1 */": True,
+}
+
+
+@pytest.mark.parametrize("query", CLOSED)
+def test_a_query_of_sql_server_stays_within_its_brackets(query):
+    if CLOSED[query]:
+        databases.require_closed(query)
+    else:
+        with pytest.raises(SpecError, match="one whole query"):
+            databases.require_closed(query)
 
 
 class Recorder:

@@ -118,6 +118,7 @@ def test_labels_become_names_where_every_value_has_one_of_its_own(tmp_path: Path
 def test_files_of_sas_json_lines_avro_and_orc_are_read(tmp_path: Path) -> None:
     frame = PEOPLE.select("age", "city", "size")
     pyreadstat.write_xport(frame.drop_nulls(), tmp_path / "t.xpt")
+    pyreadstat.write_por(frame.select("age", "size").drop_nulls(), tmp_path / "t.por")
     frame.write_ndjson(tmp_path / "t.jsonl")
     frame.write_avro(tmp_path / "t.avro")
     from pyarrow import orc
@@ -127,10 +128,12 @@ def test_files_of_sas_json_lines_avro_and_orc_are_read(tmp_path: Path) -> None:
         (tmp_path / name[2:]).mkdir()
         assert read_by_all(tmp_path / name, tmp_path / name[2:]).equals(frame)
     assert read_by_all(tmp_path / "t.xpt", tmp_path).equals(frame.drop_nulls())
+    (tmp_path / "por").mkdir()
+    assert read_by_all(tmp_path / "t.por", tmp_path / "por").rows() == frame.select("age", "size").drop_nulls().rows()
 
 
 @pytest.mark.parametrize(
-    "name", ["t.xlsx", "t.ods", "t.sav", "t.dta", "t.sas7bdat", "t.xpt", "t.orc", "t.avro", "t.jsonl"]
+    "name", ["t.xlsx", "t.ods", "t.sav", "t.dta", "t.por", "t.sas7bdat", "t.xpt", "t.orc", "t.avro", "t.jsonl"]
 )
 def test_broken_files_are_refused_by_name(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"no such file" * 100)

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import anonfit as af
-from anonfit.cli.commands import app
+from anonfit.cli.main import app
 from anonfit.errors import DataError
 
 NAMES = ["*", "^i.*$", "^q$", "^$"]

@@ -13,9 +13,8 @@ import pytest
 from anonfit.demo.population import HOSPITAL_ROLES, hospital
 from anonfit.errors import DataError
 from anonfit.tables.profile import profile, propose
-from anonfit.tables.profile_names import meaning_of, words_of
+from anonfit.tables.profile_columns import ColumnProfile, meaning_of, words_of
 from anonfit.tables.profile_roles import ColumnProposal, Proposal
-from anonfit.tables.profile_values import ColumnProfile
 
 
 def one(name: str, values: list[Any] | pl.Series) -> ColumnProposal:

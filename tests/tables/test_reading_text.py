@@ -359,7 +359,7 @@ def test_a_header_may_be_longer_than_the_sample(tmp_path: Path, columns: int) ->
 
 
 def test_a_first_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anonfit.tables.packing.LONGEST_HEAD", 1 << 17)
+    monkeypatch.setattr("anonfit.tables.layout.LONGEST_HEAD", 1 << 17)
     (tmp_path / "a.csv").write_text("a,b" * 100_000 + "\n1,2\n")
     with pytest.raises(DataError, match="line 1 does not end"):
         read_table(tmp_path / "a.csv", ReadOptions())

@@ -11,7 +11,7 @@ import pytest
 
 import anonfit as af
 from anonfit.spec.write import to_toml
-from anonfit.tables.suspicions import missing_codes, suspicions_of
+from anonfit.tables.profile_columns import missing_codes, suspicions_of
 
 RNG = np.random.default_rng(3)
 AGES = RNG.integers(18, 92, 400).tolist()

@@ -29,7 +29,6 @@ from playwright.sync_api import Browser, Page, expect
 DATA = Path(os.environ.get("ANONFIT_DATA", Path(__file__).parents[3] / "shared" / "data"))
 DATA = DATA if DATA.is_dir() else Path("/nowhere")
 NAMES = "age,workclass,fnlwgt,education,education-num,marital-status,occupation,relationship,race,sex,capital-gain,capital-loss,hours-per-week,native-country,salary-class"
-COUNTED = {"clicks": 0}
 
 
 @pytest.fixture(scope="module")

@@ -62,11 +62,11 @@ def test_an_infeasible_demand_fails_with_the_words_of_the_command(door: Door) ->
 def test_cancel_ends_a_job_and_all_it_started_within_two_seconds(door: Door) -> None:
     job = started(door.jobs, door.jobs.submit("run", {}, spec=slow_spec(door.folder)))
     group = door.jobs._running[job.id][0].pid
-    assert list(_members(group))
+    assert list(_members({group}))
     begun = time.monotonic()
     door.jobs.cancel(job.id)
     assert door.jobs.wait(job.id, 5).state == "cancelled"
-    while list(_members(group)):
+    while list(_members({group})):
         time.sleep(0.01)
     assert time.monotonic() - begun < 2
     assert {path.name for path in door.jobs.folder(job.id).iterdir()} <= {"job.json", "spec.toml", "stages.jsonl"}

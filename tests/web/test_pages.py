@@ -200,6 +200,8 @@ def test_runs_are_tried_shown_compared_and_handed_over(spec_of) -> None:
         shown = door.page.get(f"/{path}{'&' if '?' in path else '?'}run={ids[0]}")
         assert shown.status_code == 200
         assert "What" in shown.text
+    for path in ("table", "columns", "demands", "explore", "utility", "risk", "handover"):
+        assert '<details class="help">' in door.page.get(f"/{path}").text, path
     report = door.page.get(f"/runs/{ids[0]}/report.html")
     assert "sandbox" in report.headers["content-security-policy"]
     assert "script-src" not in report.headers["content-security-policy"]
@@ -207,6 +209,52 @@ def test_runs_are_tried_shown_compared_and_handed_over(spec_of) -> None:
     assert door.spec == (door.jobs.folder(ids[0]) / "spec.toml").read_text()
     door.post("/explore/remove", id=ids[1])
     assert len(door.jobs.all("run")) == 3
+
+
+def test_every_step_has_help_before_there_is_any_run(door: Door) -> None:
+    (door.folder / "spec.toml").write_text(SPEC)
+    for path in ("table", "columns", "demands", "explore", "utility", "risk", "handover"):
+        assert '<details class="help">' in door.page.get(f"/{path}").text, path
+
+
+def test_runs_that_break_k_together_are_told_without_being_asked(door: Door) -> None:
+    (door.folder / "spec.toml").write_text(SPEC)
+    door.post("/explore/try", ks="5,7", method=["purpose", "blind"])
+    assert {door.jobs.wait(job.id, 120).state for job in door.jobs.all("run")} == {"done"}
+    assert "Looking at whether two of these runs" in door.page.get("/explore").text
+    asked = door.jobs.all("together")
+    assert door.jobs.wait(asked[0].id, 120).state == "done"
+    pairs = door.jobs.result(asked[0].id)["pairs"]
+    assert len(pairs) == 6
+    breaking = [each["runs"] for each in pairs if each["holds"] is False]
+    assert breaking
+    page = door.page.get("/explore").text
+    assert f"{len(breaking)} pairs of runs break k together" in page
+    assert "were both handed over" not in page
+    assert len(door.jobs.all("together")) == 1  # what is known is not asked again
+    one, other = breaking[0]
+    assert door.page.get(f"/runs/{one}/release.zip").status_code == 200
+    assert "do not hand over the other" in door.page.get(f"/handover?run={other}").text
+    door.page.get(f"/runs/{other}/release.zip")
+    assert "were both handed over" in door.page.get("/explore").text
+    door.post("/explore/remove", id=other)
+    assert "were both handed over" not in door.page.get("/explore").text
+
+
+def test_a_run_comes_before_the_unasked_audit_of_others(door: Door) -> None:
+    (door.folder / "spec.toml").write_text(SPEC)
+    door.post("/explore/try", ks="5,7", method=["purpose"])
+    for job in door.jobs.all("run"):
+        door.jobs.wait(job.id, 120)
+    door.page.get("/explore")
+    door.post("/explore/run")
+    door.jobs.wait(door.jobs.all("together")[0].id, 60)
+    assert door.jobs.wait(door.jobs.all("run")[0].id, 120).state == "done"
+    door.page.get("/explore")
+    for job in door.jobs.all("together"):
+        assert door.jobs.wait(job.id, 120).state in ("done", "cancelled")
+    found = [door.jobs.result(job.id)["pairs"] for job in door.jobs.all("together") if job.state == "done"]
+    assert sum(len(pairs) for pairs in found) == 3
 
 
 def test_uploads_are_removed_by_a_click_and_by_age(door: Door) -> None:

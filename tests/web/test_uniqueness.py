@@ -9,7 +9,7 @@ from itertools import combinations
 import polars as pl
 import pytest
 
-from anonfit.web.uniqueness import combinations_of, records_of
+from anonfit.web.looking import combinations_of, records_of
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
 )
-PATIENCE = 60_000
+PATIENCE = 180_000
 """Milliseconds: a machine may be busy."""
 
 
@@ -39,9 +39,10 @@ def opened(browser: Browser, link: str, **words: object) -> Page:
 
 
 def step(page: Page, name: str) -> None:
-    """Go to a step by the rail."""
+    """Go to a step by the rail, and wait until the page that was there is gone: what is ticked on it would be lost."""
+    page.locator("#whole").evaluate("(whole) => { whole.dataset.left = 'yes'; }")
     page.get_by_role("navigation", name="Steps").get_by_role("link", name=name).click()
-    expect(page.locator(".rail .here")).to_contain_text(name)
+    expect(page.locator("#whole:not([data-left]) .rail .here")).to_contain_text(name)
 
 
 def take(page: Page, name: str) -> None:

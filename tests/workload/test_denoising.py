@@ -313,8 +313,8 @@ def test_noise_and_what_is_told_are_measured() -> None:
     learned = examples(people, signal + rng.normal(size=4000) * 3)
     fitted = fit_numbers(people[0], learned)
     assert fitted.noise == pytest.approx(9, rel=0.1)
-    assert fitted.told == pytest.approx(signal.var(), rel=0.15)
+    assert fitted.explained == pytest.approx(signal.var(), rel=0.15)
     luck = fit_shares(people[0], examples(people, rng.integers(0, 2, 4000)), 2)
-    assert luck.told < 0.003
+    assert luck.explained < 0.003
     sure = fit_shares(people[0], examples(people, (people[1][0] > 24).astype(np.int64)), 2)
-    assert sure.told > 0.6
+    assert sure.explained > 0.6

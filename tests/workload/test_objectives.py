@@ -18,8 +18,7 @@ from anonfit.criteria.targets import SHARE_BITS, ClassTarget, CodedSelections, N
 from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.errors import DataError, SpecError
 from anonfit.spec.model import SelectionSpec
-from anonfit.tables.persons import Persons
-from anonfit.tables.schema import CodedColumn, CodedTable, Column, Role, Schema, SplitMode
+from anonfit.tables.schema import CodedColumn, CodedTable, Column, Persons, Role, Schema, SplitMode
 from anonfit.workload.targets import TargetRequest, Workload
 
 ROWS = 60

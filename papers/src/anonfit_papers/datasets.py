@@ -16,7 +16,7 @@ from urllib.request import urlopen
 
 from anonfit.errors import DataError, RequestError
 from anonfit.runtime.files import whole_file
-from anonfit.runtime.progress import Stage, silent
+from anonfit.runtime.process import Stage, silent
 
 ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 """The archive; another address with the same folders can be given in its place."""

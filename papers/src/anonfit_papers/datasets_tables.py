@@ -12,7 +12,7 @@ import polars as pl
 
 from anonfit_papers.datasets import ACS, ADULT, CMC, Source, is_there, require
 from anonfit_papers.datasets_adult import ADULT_TAXONOMIES, complete_adult
-from anonfit_papers.purpose_tables import Task, wages
+from anonfit_papers.purpose_tables import HIGH_WAGE, Task, wages
 
 _CMC_COLUMNS = (
     *("wife-age", "wife-education", "husband-education", "children", "wife-religion", "wife-working"),
@@ -29,14 +29,14 @@ def census_sources(folder: Path) -> tuple[Source, ...]:
     return ACS if is_there(folder, ACS) else ADULT
 
 
-def census(folder: Path) -> Task:
-    """Who earns much: wages of 30,000 and more in the American Community Survey of 2018, ten states. Where that file
+def census(folder: Path, least: int = HIGH_WAGE) -> Task:
+    """Who earns much: wages of `least` and more in the American Community Survey of 2018, ten states. Where that file
     is not there, Adult.
     """
     sources = census_sources(folder)
     require(folder, sources, what="The census table")
     if sources == ACS:
-        return wages(folder)
+        return wages(folder, least)
     return _adult(folder, "class")
 
 

@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import AnonfitError, MissingPackage, RequestError
-from anonfit.runtime.progress import Stage, silent
+from anonfit.runtime.process import Stage, silent
 from anonfit_papers.purpose_tables import TASKS, VARIABLE, Task, data_folder
 
 KS = (10, 50, 100)

@@ -94,14 +94,14 @@ def adult(folder: Path) -> Task:
     return Task("Adult", frame, "class", {name: trees / f"adult_hierarchy_{name}.csv" for name in _ADULT_NAMES})
 
 
-def wages(folder: Path) -> Task:
-    """ACS 2018, the 51,787 persons of ten states aged 16 or more who earn wages: who earns 30,000 or more."""
+def wages(folder: Path, least: int = HIGH_WAGE) -> Task:
+    """ACS 2018, the 51,787 persons of ten states aged 16 or more who earn wages: who earns `least` or more."""
     path = folder / "acs" / "acs2018_1yr_persons_10states.csv.gz"
     _require(path)
     people = pl.read_csv(path, infer_schema=False)
     people = people.with_columns(pl.col(*_WAGES_NUMBERS, "WAGP").cast(pl.Int32, strict=False))
     people = people.filter((pl.col("AGEP") >= 16) & (pl.col("WAGP") > 0))
-    high = pl.when(pl.col("WAGP") >= HIGH_WAGE).then(pl.lit("high")).otherwise(pl.lit("low")).alias("wage")
+    high = pl.when(pl.col("WAGP") >= least).then(pl.lit("high")).otherwise(pl.lit("low")).alias("wage")
     frame = people.select("ST", "AGEP", "CIT", "MAR", "SCHL", "SEX", "WKHP", "DIS", "RAC1P", high)
     return Task("ACS wages", frame, "wage", {name: _tree(_WAGES_TREES[name]) for name in _WAGES_NAMES})
 

@@ -20,6 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import AnonfitError, RequestError
+from anonfit.evaluation.result import holm
 from anonfit_papers.lead_tables import TABLES, LeadTask
 from anonfit_papers.purpose_gain import TEST_SHARE
 from anonfit_papers.purpose_tables import VARIABLE, data_folder
@@ -138,7 +139,7 @@ def _ours(
     rows = made.data.drop(task.targets)
     new = made.recoding.apply(test.drop(task.targets), unseen="ancestor")
     features = {}
-    for learner, encoding in (("other", "expected"), ("linear", "both")):
+    for learner, encoding in (("other", "expected"), ("linear", "smooth")):
         encoder = RegionEncoder(encoding, made.recoding)
         features[learner] = np.asarray(encoder.fit_transform(rows)), np.asarray(encoder.transform(new))
     return _by_target(task, features, made.data, test), rows.unique().height
@@ -218,20 +219,6 @@ def lead(
 def _with_error(leads: NDArray[np.float64]) -> str:
     error = f" ± {leads.std(ddof=1) / np.sqrt(len(leads)):.2f}" if len(leads) > 1 else ""
     return f"{leads.mean():+.2f}{error}" if len(leads) else "–"
-
-
-def holm(chances: Sequence[float]) -> list[float]:
-    """Chances of error of several comparisons, corrected by Holm's rule.
-
-    Example:
-        >>> holm([0.01, 0.04, 0.03])
-        [0.03, 0.06, 0.06]
-    """
-    order, corrected, largest = np.argsort(chances, kind="stable"), [1.0] * len(chances), 0.0
-    for rank, place in enumerate(order.tolist()):
-        largest = max(largest, min(1.0, (len(chances) - rank) * chances[place]))
-        corrected[place] = round(largest, 12)
-    return corrected
 
 
 def _chance(leads: NDArray[np.float64]) -> float:

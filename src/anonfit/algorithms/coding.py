@@ -23,13 +23,25 @@ from anonfit.algorithms.demands import Demands, bind_constraints
 from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
 from anonfit.engines.contract import Engine, Field, InMemory
-from anonfit.engines.levels.shape import MASS, PERSONS, code_name, label_name, sensitive_name, target_name
-from anonfit.engines.memory.constraints import Constraint
+from anonfit.engines.memory.forms import Constraint
+from anonfit.engines.memory.layout import MASS, PERSONS, code_name, label_name, sensitive_name, target_name
 from anonfit.errors import DataError, TaxonomyError
-from anonfit.runtime.threads import thread_count
+from anonfit.runtime.process import thread_count
 from anonfit.tables.codebook import CodedValues, code_column
-from anonfit.tables.persons import KnownValues, Persons, persons_in, persons_of
-from anonfit.tables.schema import CodedColumn, CodedTable, Column, Domain, OrderedDomain, Role, Schema, code_dtype
+from anonfit.tables.schema import (
+    CodedColumn,
+    CodedTable,
+    Column,
+    Domain,
+    KnownValues,
+    OrderedDomain,
+    Persons,
+    Role,
+    Schema,
+    code_dtype,
+    persons_in,
+    persons_of,
+)
 from anonfit.workload.objectives import (
     MOST_NAMES,
     LearnedWeights,

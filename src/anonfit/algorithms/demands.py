@@ -15,16 +15,33 @@ from anonfit.errors import Infeasible, SpecError
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
 from anonfit.privacy.likeness import MaxConfidence
-from anonfit.privacy.models import DiversityModel, KAnonymity, SensitiveColumn
+from anonfit.privacy.models import DiversityModel, SensitiveColumn
 from anonfit.tables.codebook import column_type
-from anonfit.tables.persons import KnownValues
-from anonfit.tables.schema import Column, ColumnType, Role, Schema
+from anonfit.tables.schema import Column, ColumnType, KnownValues, Role, Schema
 from anonfit.workload.targets import TargetRequest, classes_of, is_numeric
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.engines.memory.constraints import Constraint
+    from anonfit.engines.memory.forms import Constraint
+
+
+@dataclass(frozen=True, slots=True)
+class KAnonymity:
+    """At least k persons in every group."""
+
+    k: int
+
+    def allows(self, persons: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether groups of so many persons may exist."""
+        return np.asarray(persons >= self.k)
+
+    def why_not(self, persons: int) -> str:
+        """Too few persons in the whole table."""
+        return (
+            f"the table is about {persons} person(s), fewer than k = {self.k}: no release can give each of them "
+            f"{self.k - 1} others like them."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +117,7 @@ def _follows(requirements: tuple[Requirement, ...], number: int, other: int) -> 
 
 def bind_constraints(demands: Demands, schema: Schema, values: Callable[[str], KnownValues]) -> list[Constraint]:
     """The columns that privacy models are asked of, coded; `values` gives what a column holds."""
-    from anonfit.engines.memory.constraints import Constraint
+    from anonfit.engines.memory.forms import Constraint
 
     declared = {column.name: column for column in schema.columns}
     constraints = []

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.coding import TableCoding
 from anonfit.criteria.objectives import SplitObjective
-from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, ShareTarget, Target
+from anonfit.criteria.targets import SHARE_BITS, ClassTarget, Impurity, NumberTarget, ShareTarget, Target
 from anonfit.engines.contract import CountRequest, OutOfCore, out_of_core
 from anonfit.engines.levels.sampling import draw_of
-from anonfit.engines.levels.shape import MASS, PERSONS, code_name, label_name, target_names
+from anonfit.engines.memory.layout import MASS, PERSONS, code_name, label_name, target_names
 from anonfit.tables.schema import CodedColumn
 from anonfit.workload.denoising import Predictor, fit_numbers, fit_shares, fixed_shares
 from anonfit.workload.denoising_models import make_examples, mixed
@@ -27,6 +27,9 @@ MOST_LEARNED = 60_000
 """Models learn from about so many rows: more make them slower and hardly better."""
 MOST_CLASSES = 16
 """That are told apart; of more, the most common ones, and all others are one."""
+
+LEAST_TOLD = 0.01
+"""What a split must tell those who learn from the own classes of its groups, in nats."""
 
 Values = Mapping[str, NDArray[Any]]
 
@@ -89,15 +92,18 @@ def _gathered_outside(engine: OutOfCore, names: Sequence[str], mass: tuple[str, 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A target by what models expect, without rows; `codes` are the columns that they look at."""
+    """A target by what models expect, without rows; `codes` are the columns that they look at, `merged` has the number
+    of each class among those that are told apart.
+    """
 
     place: int
     target: ShareTarget | NumberTarget
     codes: tuple[int, ...]
     predictor: Predictor
+    merged: NDArray[np.int64] | None = None
 
     def fields(self, values: Values, threads: int | None) -> dict[str, NDArray[Any]]:
-        """What is expected of rows with these codes."""
+        """What is expected of rows with these codes; and their own classes, where it is held against these."""
         codes = [values[code_name(column)] for column in self.codes]
         rows = len(values[code_name(0)])
         expected = self.predictor(codes, rows, threads)
@@ -105,6 +111,10 @@ class Expected:
         if isinstance(self.target, NumberTarget):
             return {names[0]: self.target.scale.quantize(expected[:, 0]).astype(np.int32)}
         shares = fixed_shares(expected, bits=SHARE_BITS).astype(np.uint16)
+        if self.target.measured_by == Impurity.SURPRISE:
+            assert self.merged is not None
+            own = self.merged[values[label_name(self.place)].astype(np.int64)]
+            shares = np.concatenate([shares, np.eye(shares.shape[1], dtype=np.uint16)[own] << SHARE_BITS], axis=1)
         return {name: shares[:, label].copy() for label, name in enumerate(names)}
 
 
@@ -143,7 +153,7 @@ def denoised(
     for each in found:
         targets[each.place] = _with_rows(each, values, coding.threads) if coding.by_row else each.target
     if not coding.by_row:
-        out_of_core(coding.engine).derive(names[: len(columns)], Expecting(tuple(found)))
+        out_of_core(coding.engine).derive(names, Expecting(tuple(found)))
     return replace(purpose, targets=tuple(targets))
 
 
@@ -207,20 +217,23 @@ class _Learner:
             numbers = target.scale.restore(labels)
             examples = make_examples(columns, codes, numbers, self.gathered.rows, self.gathered.masses)
             fitted = fit_numbers(columns, examples, **asked)
-            return Expected(place, replace(target, price=self._price(fitted, 2 * fitted.noise)), kept, fitted)
+            price = 2 * fitted.noise
+            stopped = replace(target, price=price if self._stops(fitted, price) else 0.0)
+            return Expected(place, stopped, kept, fitted)
         assert isinstance(target, ClassTarget)
         classes = np.bincount(labels, self.gathered.masses, minlength=target.width).astype(np.float64)
         merged, width = _merged(classes)
         examples = make_examples(columns, codes, merged[labels], self.gathered.rows, self.gathered.masses)
         fitted = fit_shares(columns, examples, width, **asked)
         shares = np.bincount(merged, classes, minlength=width) / classes.sum()
-        price = self._price(fitted, price_of_classes(shares, self.k))
-        empty = np.zeros((0, width), np.int64)
-        expected = ShareTarget(target.name, empty, target.weight, target.column, target.measured_by, price)
-        return Expected(place, expected, kept, fitted)
+        stops = self._stops(fitted, price_of_classes(shares, self.k))
+        empty = np.zeros((0, 2 * width if stops else width), np.int64)
+        measured, price = (Impurity.SURPRISE, LEAST_TOLD) if stops else (target.measured_by, 0.0)
+        expected = ShareTarget(target.name, empty, target.weight, target.column, measured, price)
+        return Expected(place, expected, kept, fitted, merged)
 
-    def _price(self, fitted: Predictor, price: float) -> float:
-        """What one more group costs; nothing where models cannot tell so much in the whole table, so that no split
-        could gain it.
+    def _stops(self, fitted: Predictor, price: float) -> bool:
+        """Whether splits end where they tell nothing more: not where models cannot tell in the whole table what one
+        more group costs, so that hardly any split could.
         """
-        return price if self.workload.min_gain is None and fitted.told * self.rows > price else 0.0
+        return self.workload.min_gain is None and fitted.explained * self.rows > price

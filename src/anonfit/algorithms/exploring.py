@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from anonfit.algorithms.result import Anonymized
-from anonfit.runtime.progress import Stage, silent, stoppable
+from anonfit.runtime.process import Stage, silent, stoppable
 from anonfit.workload.targets import Workload
 
 CANDIDATES = 32

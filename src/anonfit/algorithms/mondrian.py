@@ -16,9 +16,9 @@ from anonfit.algorithms.demands import Demands, refuse_infeasible
 from anonfit.algorithms.result import Anonymized
 from anonfit.criteria.targets import NumberTarget
 from anonfit.engines.contract import Engine, InMemory, out_of_core
-from anonfit.engines.levels.shape import Shape
+from anonfit.engines.memory.layout import Shape
 from anonfit.recoding.recoding import build_recoding, cells_of_codes
-from anonfit.runtime.progress import Stage, silent
+from anonfit.runtime.process import Stage, silent
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Domain, Role, Schema
 from anonfit.workload.targets import NOTHING, Workload

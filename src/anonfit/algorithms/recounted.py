@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.contract import Counted, Counting, CountRequest, first_of_run
-from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
-from anonfit.engines.memory.constraints import Constraint
+from anonfit.engines.memory.forms import Constraint
+from anonfit.engines.memory.layout import MASS, PERSONS, code_name, sensitive_name, target_name
 from anonfit.engines.memory.refining import ByClass, Groups
 from anonfit.engines.memory.refining_kernels import Division, Refinement
-from anonfit.recoding.boxes import combined
+from anonfit.engines.tree import combined
 from anonfit.tables.schema import CodedColumn, CodedTable, Codes, code_dtype
 
 

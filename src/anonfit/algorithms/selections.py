@@ -14,12 +14,11 @@ from anonfit.algorithms.coding import TableCoding, without_row_numbers
 from anonfit.algorithms.result import Anonymized, SelectionAnswers
 from anonfit.criteria.targets import CodedSelections, Signatures, signatures_of
 from anonfit.engines.contract import CountRequest, Engine, InMemory, out_of_core
-from anonfit.engines.levels.shape import signature_name
 from anonfit.engines.memory.engine import MemoryEngine
+from anonfit.engines.memory.layout import signature_name
 from anonfit.recoding.imprecision import Answers, answer
 from anonfit.recoding.recoding import Recoding, cells_of_codes
-from anonfit.tables.persons import persons_of
-from anonfit.tables.schema import Domain, OrderedDomain, Role, Schema
+from anonfit.tables.schema import Domain, OrderedDomain, Role, Schema, persons_of
 from anonfit.workload.coding import ValueClasses, selection_boundaries, with_boundaries
 from anonfit.workload.predicates import ColumnKind, Predicate, kinds_of
 from anonfit.workload.selections import AskedSelections, SelectionRequest, ask_selections, predicates_of

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from anonfit.criteria.objectives import OBJECTIVES
-from anonfit.engines.catalogue import CAPABILITIES, ENGINES, Capability
+from anonfit.engines.contract import CAPABILITIES, ENGINES, Capability
 from anonfit.privacy.catalogue import MODELS
 from anonfit.tables.schema import ColumnType
 

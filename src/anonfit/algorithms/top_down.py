@@ -23,14 +23,14 @@ from anonfit.algorithms.refining import Refinables, Refining, refine, refinement
 from anonfit.algorithms.refining_columns import ColumnPart, Step
 from anonfit.algorithms.result import Anonymized
 from anonfit.engines.contract import CountRequest, Engine, out_of_core
-from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
-from anonfit.engines.memory.constraints import Constraint
+from anonfit.engines.memory.forms import Constraint
+from anonfit.engines.memory.layout import MASS, PERSONS, code_name, sensitive_name, target_name
 from anonfit.engines.memory.refining import RowsToRefine
+from anonfit.engines.tree import Grid, GridColumn
 from anonfit.errors import DataError, Infeasible, RequestError, SpecError, TooManyGroups
-from anonfit.recoding.boxes import Grid, GridColumn
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding, build_grid, cells_of_codes
-from anonfit.runtime.progress import Stage, Stopping, silent, unstoppable
+from anonfit.runtime.process import Stage, Stopping, silent, unstoppable
 from anonfit.tables.scales import Cut, CutPoints, parse_cut, scale_of
 from anonfit.tables.schema import (
     MISSING,

@@ -10,21 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from anonfit.auditing.api import audit as audit
-    from anonfit.auditing.hashing import HashShards as HashShards
-    from anonfit.auditing.labels import ValueSet as ValueSet
-    from anonfit.auditing.labels import read_label as read_label
-    from anonfit.auditing.meanings import LabelMeaning as LabelMeaning
-    from anonfit.auditing.meanings import LabelTree as LabelTree
-    from anonfit.auditing.meanings import LabelType as LabelType
-    from anonfit.auditing.measuring import ROWS_AT_ONCE as ROWS_AT_ONCE
-    from anonfit.auditing.release_folder import audit_data as audit_data
-    from anonfit.auditing.release_folder import audit_release as audit_release
-    from anonfit.auditing.request import THRESHOLDS as THRESHOLDS
-    from anonfit.auditing.result import Audit as Audit
-    from anonfit.auditing.result import Finding as Finding
-    from anonfit.auditing.tree_folder import TreeAudit as TreeAudit
-    from anonfit.auditing.trees import audit_tree as audit_tree
+    from anonfit.auditing.api import audit, audit_data, audit_release
+    from anonfit.auditing.hashing import HashShards
+    from anonfit.auditing.labels import ValueSet, read_label
+    from anonfit.auditing.meanings import LabelMeaning, LabelTree, LabelType
+    from anonfit.auditing.measuring import ROWS_AT_ONCE
+    from anonfit.auditing.request import THRESHOLDS
+    from anonfit.auditing.result import Audit, Finding
+    from anonfit.auditing.tree_folder import TreeAudit
+    from anonfit.auditing.trees import audit_tree
 
 __all__ = [
     "ROWS_AT_ONCE",
@@ -43,24 +37,18 @@ __all__ = [
     "audit_tree",
     "read_label",
 ]
-
-_HOMES = {
-    "ROWS_AT_ONCE": "measuring",
-    "THRESHOLDS": "request",
-    "Audit": "result",
-    "Finding": "result",
-    "HashShards": "hashing",
-    "LabelMeaning": "meanings",
-    "LabelTree": "meanings",
-    "LabelType": "meanings",
-    "TreeAudit": "tree_folder",
-    "ValueSet": "labels",
-    "audit": "api",
-    "audit_data": "release_folder",
-    "audit_release": "release_folder",
-    "audit_tree": "trees",
-    "read_label": "labels",
+_NAMES = {
+    "api": ("audit", "audit_data", "audit_release"),
+    "hashing": ("HashShards",),
+    "labels": ("ValueSet", "read_label"),
+    "meanings": ("LabelMeaning", "LabelTree", "LabelType"),
+    "measuring": ("ROWS_AT_ONCE",),
+    "request": ("THRESHOLDS",),
+    "result": ("Audit", "Finding"),
+    "tree_folder": ("TreeAudit",),
+    "trees": ("audit_tree",),
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

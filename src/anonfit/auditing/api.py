@@ -1,16 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`audit`: the audit of any table, with demands in plain words."""
+"""The doors of the audit: `audit` for any table, with demands in plain words; `audit_release` for published folders and
+`audit_data` for data that is in none, which go by what a spec promises."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from anonfit.auditing.findings import k_finding
+from anonfit.auditing.folder import (
+    RAW_ROLES,
+    Folder,
+    Promise,
+    as_stated,
+    check_files,
+    consent_findings,
+    open_folder,
+    read_promise,
+    role_findings,
+    stated_rows,
+    suppression_finding,
+)
+from anonfit.auditing.formats import check_bytes
 from anonfit.auditing.meanings import LabelMeaning, read_meaning
 from anonfit.auditing.measuring import audit_request
-from anonfit.auditing.recoding import RegionGrid, RegionTree, read_region_grid, read_region_tree
+from anonfit.auditing.reading import is_text_file, open_table
+from anonfit.auditing.recoding import Recoded, RegionGrid, RegionTree, read_recoding, read_region_grid, read_region_tree
 from anonfit.auditing.released import Regions
+from anonfit.auditing.reports import Retell, check_report, not_recounted
 from anonfit.auditing.request import (
     THRESHOLDS,
     Attacker,
@@ -23,8 +42,10 @@ from anonfit.auditing.request import (
     read_targets,
     read_threshold,
 )
-from anonfit.auditing.result import Audit
-from anonfit.errors import DataError
+from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Finding
+from anonfit.errors import DataError, RecodingError, refuse_fork
+
+_WAYS_TO_READ: tuple[dict[str, Any], ...] = ({"stripped": True}, {"care": "."}, {"care": ","})
 
 
 def audit(
@@ -160,14 +181,213 @@ def _regions(
     return read_region_tree(nodes, meanings) if parts is None else read_region_grid(parts, meanings)
 
 
+def audit_release(
+    folder: str | Path,
+    *,
+    k: int | None = None,
+    demands: Mapping[str, Any] | None = None,
+    source: object = None,
+    other: object = None,
+    population: object = None,
+    sampling_fraction: float | None = None,
+    max_risk: str | float | None = None,
+    attacker: Attacker = "prosecutor",
+    thresholds: Sequence[str | float | Threshold] = THRESHOLDS,
+    missing: Sequence[str] | None = None,
+    rows_at_once: int | None = None,
+    retell: Retell | None = None,
+) -> Audit:
+    """Audit a release folder: whether it holds what it claims in its own manifest, recoding and report and, apart from
+    that, what is asked of it here.
+
+    Args:
+        folder: The release folder.
+        k: The persons asked of the smallest group of all quasi-identifiers together, whatever the release claims.
+        demands: What is asked of the data file, with the words of `audit`; it goes by the columns that are named here.
+        source: The raw rows it was made from; without it, what the file says is all that can be checked.
+        other: A second release of the same source, as for `audit`.
+        population: The population the data was drawn from.
+        sampling_fraction: Refused: how many doubles a person has in the population does not follow from it.
+        max_risk: The highest acceptable risk of the `attacker`: a number or the name of a preset.
+        attacker: Whose risk `max_risk` is about.
+        thresholds: The shares of persons above these are reported.
+        missing: Texts that mean missing in the source, if the spec in the manifest does not say.
+        rows_at_once: Read so many rows at a time, as for `audit`.
+        retell: Tells a report anew from its figures, to hold its texts and its page against; anonfit.audit_release
+            brings it.
+
+    Returns:
+        What was found; `passed` says whether the folder holds what it claims and what is asked of it; `verdict` says it
+        in sentences.
+    """
+    # Longer than a function should be only because every option is named and described once.
+    refuse_fork()
+    opened = open_folder(Path(folder))
+    promise = read_promise(opened.spec)
+    asked = _asked(opened, demands, source=source, missing=missing, rows_at_once=rows_at_once)
+    audited = audit_data(
+        opened.table,
+        spec=opened.spec,
+        recoding=opened.recoding,
+        columns=opened.columns,
+        texts=opened.texts,
+        released=opened.released,
+        withheld=stated_rows(opened.withheld, promise),
+        dropped=stated_rows(opened.dropped, promise),
+        source=source,
+        other=other,
+        population=population,
+        sampling_fraction=sampling_fraction,
+        max_risk=max_risk,
+        attacker=attacker,
+        thresholds=(*THRESHOLDS, *thresholds),
+        missing=missing,
+        rows_at_once=rows_at_once,
+        findings=[
+            *check_files(opened),
+            check_bytes(opened.data, opened.texts, opened.form),
+            *([suppression_finding(opened, promise)] if source is None else []),
+        ],
+    )
+    if k is not None:
+        lost = audited.counted == UNKNOWN_PERSONS
+        asked = (k_finding(audited.sizes, k, lost=lost, where=", ".join(audited.quasi_identifiers)), *asked)
+    claims = (*audited.findings, *check_report(opened, promise, _as_published(audited), retell))
+    by_caller = (f"{attacker} risk", "joint cells")
+    own = tuple(replace(finding, claimed=finding.name not in by_caller) for finding in claims)
+    audited = _above(audited, slice(len(THRESHOLDS), None))
+    return replace(audited, findings=(*asked, *own), claims=promise.claims, not_recounted=not_recounted(opened))
+
+
+def _as_published(audited: Audit) -> Audit:
+    """An audit by the usual thresholds, without what another release or a population say: as a report has it."""
+    usual = _above(audited, slice(len(THRESHOLDS)))
+    marketer = audited.marketer if audited.journalist is None else audited.prosecutor.average
+    return replace(usual, journalist=None, joint=None, marketer=marketer)
+
+
+def _above(audited: Audit, part: slice) -> Audit:
+    """An audit that tells who is above some of its thresholds only: a report goes by the usual ones."""
+    rounded = audited.rounded
+    risk, public = (replace(version.prosecutor, above=version.prosecutor.above[part]) for version in (audited, rounded))
+    journalist = audited.journalist and replace(audited.journalist, above=audited.journalist.above[part])
+    public_audit = None if rounded is audited else replace(rounded, prosecutor=public)
+    return replace(audited, prosecutor=risk, journalist=journalist, _rounded=public_audit)
+
+
+def _asked(opened: Folder, demands: Mapping[str, Any] | None, *, source: object, **words: Any) -> tuple[Finding, ...]:
+    """What is asked of the data file by who audits the release: an audit of its own."""
+    if not demands:
+        return ()
+    names, listed = demands.get("quasi_identifiers", ()), opened.recoding.get("columns")  # read in earnest elsewhere
+    entries = [entry for entry in (listed if isinstance(listed, list) else ()) if isinstance(entry, Mapping)]
+    columns = {name: entry for entry in entries if (name := entry.get("name")) in names}
+    lost = {"missing": words["missing"]} if words["missing"] is not None else {}
+    whole = {"source": source, "rows_at_once": None} if demands.get("entity") else {"source": None}
+    known: Any = {"columns": columns, "rows_at_once": words["rows_at_once"], **whole, **lost}
+    return audit(opened.table, **{**known, **demands}).findings
+
+
+def audit_data(
+    data: object,
+    *,
+    spec: Mapping[str, Any],
+    recoding: Mapping[str, Any],
+    columns: Sequence[str] | None = None,
+    texts: Sequence[str] = (),
+    released: Sequence[int] = (),
+    withheld: int | range | None = None,
+    dropped: int | range | None = None,
+    source: object = None,
+    other: object = None,
+    population: object = None,
+    sampling_fraction: float | None = None,
+    max_risk: str | float | None = None,
+    attacker: Attacker = "prosecutor",
+    thresholds: Sequence[str | float | Threshold] = THRESHOLDS,
+    missing: Sequence[str] | None = None,
+    rows_at_once: int | None = None,
+    findings: Sequence[Finding] = (),
+) -> Audit:
+    """Audit written data against a spec and a recoding, given as the mappings of manifest.json and recoding.json.
+
+    `columns` is the order of columns that was promised, `texts` are those that hold texts even if these look like
+    numbers, `released` are numbers of rows that were promised. A spec that calls other columns quasi-identifiers than
+    the recoding does has no regions to be held against.
+    """
+    # Longer than a function should be only because every option is named and passed on.
+    promise = read_promise(spec)
+    recoded = read_recoding(recoding, promise.date_formats)
+    names, meanings = open_table(data, missing=("",)).names, _meanings(promise, recoded)
+    entity, quasi_identifiers = promise.only("entity"), promise.having("quasi-identifier")
+    diversity, targets = (
+        tuple(demand.with_type("nominal" if demand.column in texts else None, None) for demand in demands)
+        for demands in (promise.diversity, promise.targets)
+    )
+    noticed = [*findings, *as_stated(lambda: open_table(data).height(), names, columns=columns, released=released)]
+    noticed += [*role_findings(promise, recoded.meanings), *consent_findings(promise), *_beyond(promise, source)]
+    request = Request(
+        data=data,
+        quasi_identifiers=quasi_identifiers,
+        sensitive=tuple(name for name in promise.having("sensitive") if name in names),
+        k=promise.k,
+        entity=None if source is None else entity,
+        entities_lost=source is None and entity is not None,
+        count=promise.only("count"),
+        meanings=meanings,
+        sets=promise.sets,
+        diversity=diversity,
+        targets=targets,
+        max_risk=None if max_risk is None else read_threshold(max_risk),
+        attacker=attacker,
+        thresholds=tuple(read_threshold(threshold) for threshold in thresholds),
+        source=source,
+        withheld=None if source is None else withheld,
+        dropped=None if source is None else dropped,
+        suppression_limit=None if source is None else promise.suppression_limit,
+        other=None if other is None else read_other(other, quasi_identifiers, meanings=meanings),
+        population=population,
+        sampling_fraction=sampling_fraction,
+        order="sorted" if promise.order == "sorted" else None,
+        expected_columns=_expected(promise, recoded, columns),
+        regions=promise.regions,
+        tree=recoded.tree if set(quasi_identifiers) == set(recoded.meanings) else None,
+        representatives=promise.values == "representative",
+        drops_missing=promise.drops_missing,
+        complete=promise.complete,
+        leaves_out_unknown=True,
+        missing=promise.missing if missing is None else tuple(missing),
+        codes=promise.codes,
+        keys=(*quasi_identifiers, *promise.tested),
+        is_release=True,
+        rows_at_once=rows_at_once,
+        findings=tuple(noticed),
+    )
+    if not is_text_file(source):
+        return audit_request(request)
+    # Blanks around the texts of a text file may have been taken for a part of them, lines for none, and points for
+    # thousands, or not.
+    audits: list[Audit] = []
+    faults: list[DataError] = []
+    for reading in (request, *(replace(request, **way) for way in _WAYS_TO_READ)):
+        try:
+            audits.append(audit_request(reading))
+        except DataError as error:
+            faults.append(error)
+        else:
+            if audits[-1].passed:
+                return audits[-1]
+    if not audits:
+        raise faults[0]
+    return audits[0]
+
+
 def read_other(
     other: object, quasi_identifiers: tuple[str, ...], *, meanings: Mapping[str, LabelMeaning] | None
 ) -> OtherRelease:
     """A second release: its folder, its data and meaning, or data of the same columns and meaning."""
     if isinstance(other, (str, Path)) and Path(other).is_dir():
-        from anonfit.auditing.release_folder import other_release
-
-        return other_release(Path(other))
+        return _released_folder(Path(other))
     if not isinstance(other, Mapping):
         return OtherRelease(other, quasi_identifiers, meanings)
     if "data" not in other:
@@ -176,3 +396,51 @@ def read_other(
     if columns is not None:
         meanings = {name: read_meaning(name, entry) for name, entry in columns.items()}
     return OtherRelease(other["data"], tuple(other.get("quasi_identifiers", quasi_identifiers)), meanings)
+
+
+def _released_folder(folder: Path) -> OtherRelease:
+    """A release folder as the second release of an audit."""
+    opened = open_folder(folder)
+    promise = read_promise(opened.spec)
+    recoded = read_recoding(opened.recoding, promise.date_formats)
+    left_out = {"drops_missing": promise.drops_missing, "complete": promise.complete, "leaves_out_unknown": True}
+    meanings, tree = _meanings(promise, recoded), recoded.tree if promise.values == "representative" else None
+    return OtherRelease(opened.table, promise.having("quasi-identifier"), meanings, left_out, tree)
+
+
+def _meanings(promise: Promise, recoded: Recoded) -> dict[str, LabelMeaning]:
+    """The meaning of every quasi-identifier."""
+    for name in promise.having("quasi-identifier"):
+        if name not in recoded.meanings:
+            raise RecodingError(f"The recoding says nothing of the quasi-identifier '{name}'.")
+    return {name: recoded.meanings[name] for name in promise.having("quasi-identifier")}
+
+
+def _expected(promise: Promise, recoded: Recoded, columns: Sequence[str] | None) -> tuple[str, ...]:
+    """The columns that the roles put into a file, in the stated order; with bounds, two or three for one."""
+    wanted: list[str] = []
+    for name, role in promise.roles.items():
+        meaning = recoded.meanings.get(name) if role == "quasi-identifier" else None
+        if meaning is not None and promise.values == "bounds" and not meaning.is_named:
+            ends = ("lower", "upper", "missing") if meaning.missing else ("lower", "upper")
+            wanted.extend(f"{name}_{end}" for end in ends)
+        elif role == "quasi-identifier" or role in RAW_ROLES:
+            wanted.append(name)
+    order = {name: place for place, name in enumerate(columns or ())}
+    return tuple(sorted(wanted, key=lambda name: order.get(name, len(order))))
+
+
+def _beyond(promise: Promise, source: object) -> list[Finding]:
+    """What the spec promises but this audit has not the means to check."""
+    findings = []
+    entity = promise.only("entity")
+    if entity is not None and source is None:
+        sentence = "Persons were counted as rows: their entities are only in the source."
+        findings.append(Finding("entities", entity, None, None, sentence))
+    if promise.attack_limit < 1:
+        # It was held when the file was published; a demand that no audit can check would fail every one.
+        sentence = (
+            "What a model learns across groups was limited when this was published; an audit does not measure it."
+        )
+        findings.append(Finding("attack_limit", None, None, None, sentence))
+    return findings

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Released groups as boxes (a set of cells per quasi-identifier), the tree of cuts that parts them, which overlap, and
-the way of raw rows down the tree to the boxes that hold them.
+"""Released groups as boxes in the space of raw values, the tree of cuts that parts them, which overlap, and the way of
+rows down the tree to the boxes that hold them.
+
+On the axis of a column, values that no label tells apart are one cell, and a label is runs of cells. Cell 0 is missing;
+the last cell holds values that the column's meaning does not know. A box is a set of cells per quasi-identifier.
 
 Arrays for `kernels.py`: `labels` (box, axis) holds label numbers, unique over all axes; label i means the runs
 `runs[starts[i]:starts[i + 1]]`, each (first cell, last cell), and reaches from `hulls[i, 0]` to `hulls[i, 1]`.
@@ -11,20 +14,262 @@ and a test (axis, first run, end of the runs) asks whether a row's cell is in on
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.axes import Axis, Cells, PlacedColumn
-from anonfit.auditing.coding import BoolArray, IntArray
-from anonfit.auditing.labels import ValueSet
-from anonfit.auditing.reading import AuditedTable, require_columns
+from anonfit.auditing.coding import BoolArray, FloatArray, IntArray, dictionary, integers, is_text
+from anonfit.auditing.labels import Interval, Run, ValueSet, joined, leaf_interval
+from anonfit.auditing.meanings import LabelMeaning
+
+Cells = npt.NDArray[np.int32]
+Numbers = IntArray | FloatArray
+_EXACT = 2**52  # below this, integers and halves are exact as floating point numbers
+_UNITS = {"ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedColumn:
+    """The cell of every row, how many rows lie beyond the declared domain, and how many are not understood."""
+
+    cells: Cells
+    beyond: int
+    unknown: int
+    strangers: BoolArray | None = None  # (row) whether either is so; None: of no row
+
+
+def placed_on_line(series: pl.Series, meaning: LabelMeaning, *, ends: list[Decimal]) -> PlacedColumn:
+    """The cells of an ordered column (see `_line_axis`); values beyond a declared domain go to its end intervals."""
+    numbers, scale = on_line(series, meaning)
+    lost = numbers.is_null().to_numpy() if numbers.null_count() else None
+    low, high = (None if end is None else Fraction(end) * scale for end in meaning.domain)
+    scaled = [Fraction(end) * scale for end in ends]
+    whole = integers(numbers)
+    if whole is not None:
+        floor, ceiling = None if low is None else math.ceil(low), None if high is None else math.floor(high)
+        values, beyond = _within(whole, floor, ceiling, lost=lost)
+        cells = _cells_of_integers(values, scaled)
+    else:
+        floats = numbers.cast(pl.Float64).fill_null(0.0).to_numpy()
+        least, most = None if low is None else float(low), None if high is None else float(high)
+        values, beyond = _within(floats, least, most, lost=lost)
+        cells = _cells_of_floats(values, scaled)
+    beyond_count = 0 if beyond is None else int(np.count_nonzero(beyond))
+    if lost is None:
+        return PlacedColumn(cells, beyond_count, 0, beyond if beyond_count else None)
+    missing = series.is_null().to_numpy()
+    cells[lost] = 2 * len(ends) + 2
+    cells[missing] = 0
+    strange = lost & ~missing
+    strangers = strange if beyond is None else strange | beyond
+    return PlacedColumn(cells, beyond_count, int(np.count_nonzero(strange)), strangers)
+
+
+def distinct_texts(series: pl.Series) -> tuple[IntArray, list[str]]:
+    """The different texts of a column, and the number of every row's text, counted from 1 (0: missing)."""
+    different = dictionary(series if is_text(series) else series.cast(pl.String))
+    return different.codes, different.values.to_list()
+
+
+def as_moments(series: pl.Series, date_format: str | None = None) -> pl.Series:
+    """Texts as times; null where a text is none."""
+    texts = series.cast(pl.String)
+    if texts.null_count() == len(texts):
+        return texts.cast(pl.Datetime("us"))
+    if date_format is not None:
+        return texts.str.to_datetime(date_format, strict=False, time_unit="us")
+    day = texts.str.to_date("%Y-%m-%d", strict=False)
+    if day.null_count() == texts.null_count():
+        return day.cast(pl.Datetime("us"))
+    swapped = texts.str.replace(" ", "T", literal=True)
+    unit: Literal["ns", "us"] = "ns" if swapped.str.contains(r"\.\d{6}\d*[1-9]").any() else "us"
+    moments = [
+        swapped.str.to_datetime(f"%Y-%m-%dT{clock}", strict=False, time_unit=unit) for clock in ("%H:%M:%S%.f", "%H:%M")
+    ]
+    zoned = swapped.str.to_datetime("%+", strict=False, time_unit=unit, time_zone="UTC").dt.replace_time_zone(None)
+    return pl.select(pl.coalesce(day.cast(pl.Datetime(unit), strict=False), *moments, zoned)).to_series()
+
+
+def on_line(series: pl.Series, meaning: LabelMeaning) -> tuple[pl.Series, Fraction]:
+    """A column as numbers (null: not understood), and how many of them make one unit of the labels' ends."""
+    kind = series.dtype
+    if meaning.type == "ordinal":
+        codes, words = distinct_texts(series)
+        place = {word: position for position, word in enumerate(meaning.order)}
+        known = (place.get(text, place.get(text.removesuffix(".0"))) for text in words)
+        return pl.Series([None, *known], dtype=pl.Int64).gather(codes), Fraction(1)
+    if meaning.type == "date":
+        moments = series if kind.is_temporal() else as_moments(series, meaning.date_format)
+        if moments.dtype == pl.Date:
+            return moments, Fraction(1, 86400)
+        if isinstance(moments.dtype, pl.Datetime):
+            return moments, Fraction(_UNITS[moments.dtype.time_unit])
+    elif isinstance(kind, pl.Decimal):
+        return series.to_physical(), Fraction(10**kind.scale)
+    elif kind.is_numeric() or kind == pl.Boolean:
+        return (series.cast(pl.UInt8) if kind == pl.Boolean else series), Fraction(1)
+    elif not kind.is_temporal():
+        texts = series.cast(pl.String)
+        whole = texts.cast(pl.Int64, strict=False)
+        is_whole = whole.null_count() == texts.null_count()
+        return whole if is_whole else texts.cast(pl.Float64, strict=False).fill_nan(None), Fraction(1)
+    return pl.Series([None] * len(series), dtype=pl.Float64), Fraction(1)
+
+
+def _within(
+    values: Numbers, low: float | None, high: float | None, *, lost: BoolArray | None
+) -> tuple[Numbers, BoolArray | None]:
+    """Values moved to the nearest end of the domain, and which had to be."""
+    if low is None and high is None:
+        return values, None
+    clipped: Any = np.clip(values, low, high)
+    moved: BoolArray = clipped != values
+    return clipped, moved if lost is None else moved & ~lost
+
+
+def _cells_of_integers(values: Numbers, ends: list[Fraction]) -> Cells:
+    """Exact for every 64-bit integer: narrow ranges by a table, wide ones as floats where these are exact."""
+    if not len(values):
+        return np.empty(0, np.int32)
+    low, high = int(values.min()), int(values.max())
+    if high - low <= max(len(values), 2**16):
+        table = _cells_by_steps(np.arange(low, high + 1, dtype=np.int64), ends)
+        return table[values - low]
+    if max([abs(low), abs(high), *(abs(math.ceil(end)) for end in ends)]) < _EXACT:
+        return _cells_of_floats(values.astype(np.float64), ends)
+    return _cells_by_steps(values, ends)
+
+
+def _cells_by_steps(values: Numbers, ends: list[Fraction]) -> Cells:
+    """Count the ends not above a value, and those below it: an end between two integers counts for both at once."""
+    limit = 2**63 - 1
+    at_least = np.array([min(max(math.ceil(end), -limit), limit) for end in ends], np.int64)
+    above = np.array([min(max(math.floor(end) + 1, -limit), limit) for end in ends], np.int64)
+    cells = 1 + np.searchsorted(at_least, values, "right") + np.searchsorted(above, values, "right")
+    return cells.astype(np.int32)
+
+
+def _cells_of_floats(values: Numbers, ends: list[Fraction]) -> Cells:
+    line = np.array([*map(float, ends), np.nan])
+    below = np.searchsorted(line[:-1], values, "left")
+    cells: Cells = (1 + 2 * below + (line[below] == values)).astype(np.int32)
+    return cells
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The cells of one column: how many, the runs of cells of a label's set, and the cells of raw values."""
+
+    cells: int
+    runs: Callable[[ValueSet], list[Run]]
+    place: Callable[[pl.Series], PlacedColumn]
+
+    def numbers(self, sets: Iterable[ValueSet]) -> IntArray:
+        """The number of the set that holds each cell, -1 of those in none."""
+        numbers = np.full(self.cells, -1, np.int64)
+        for number, values in enumerate(sets):
+            for low, high in self.runs(values):
+                numbers[low : high + 1] = number
+        return numbers
+
+
+def axis_of(meaning: LabelMeaning, sets: Sequence[ValueSet]) -> Axis:
+    """The axis that tells apart what these sets of one column tell apart."""
+    axis = _name_axis(meaning, sets) if meaning.type == "nominal" else _line_axis(meaning, sets)
+
+    def place(series: pl.Series) -> PlacedColumn:
+        known = axis.place(series)
+        if not series.null_count():
+            return known
+        lost = known.cells == 0
+        return replace(known, strangers=lost if known.strangers is None else lost | known.strangers)
+
+    # Where a recoding has no missing values in a column, one is as strange as an unknown name.
+    return replace(axis, place=place) if meaning.missing is False else axis
+
+
+def _name_axis(meaning: LabelMeaning, sets: Sequence[ValueSet]) -> Axis:
+    """A nominal column: a cell per leaf; without a taxonomy, per name that some label uses."""
+    if meaning.tree is not None:
+        leaves, below = meaning.tree.leaves, meaning.tree.below
+    else:
+        named = {name for values in sets for name in values.names}
+        leaves = tuple(sorted(named if meaning.other is None else named | {meaning.other}))
+        below = {leaf: (position, position) for position, leaf in enumerate(leaves)}
+    cell_of = {leaf: position + 1 for position, leaf in enumerate(leaves)}
+    unknown = len(leaves) + 1
+    rest = unknown if meaning.other is None else cell_of.get(meaning.other, unknown)
+
+    def runs(values: ValueSet) -> list[Run]:
+        return _cells(values, unknown, [(below[name][0] + 1, below[name][1] + 1) for name in values.names])
+
+    def place(series: pl.Series) -> PlacedColumn:
+        codes, texts = distinct_texts(series)
+        if series.dtype.is_numeric() or series.dtype == pl.Boolean:
+            # As a name, a number or truth value may be written in several ways.
+            ways = [(text, text.removesuffix(".0"), text.capitalize(), text.upper()) for text in texts]
+            texts = [next((spelled for spelled in way if spelled in cell_of), way[0]) for way in ways]
+        cell = np.array([0, *(cell_of.get(text, rest) for text in texts)], np.int32)
+        cells = cell.take(codes)
+        if unknown not in cell:
+            return PlacedColumn(cells, 0, 0)
+        strange = cells == unknown
+        return PlacedColumn(cells, 0, int(np.count_nonzero(strange)), strange)
+
+    return Axis(unknown + 1, runs, place)
+
+
+def _line_axis(meaning: LabelMeaning, sets: Sequence[ValueSet]) -> Axis:
+    """An ordered column: with ends b1 < b2 < …, cells are missing, below b1, b1, between b1 and b2, b2, …"""
+    intervals = [interval for values in sets for interval in values.intervals]
+    ends = sorted({end for interval in intervals for end in (interval.lower, interval.upper) if end is not None})
+    position = {end: i for i, end in enumerate(ends)}
+    unknown = 2 * len(ends) + 2
+
+    def run(interval: Interval) -> Run:
+        low = 1 if interval.lower is None else 2 * position[interval.lower] + 2
+        if interval.upper is None:
+            return low, unknown - 1
+        return low, 2 * position[interval.upper] + (2 if interval.closed else 1)
+
+    def runs(values: ValueSet) -> list[Run]:
+        return _cells(values, unknown, [run(interval) for interval in values.intervals])
+
+    def place(series: pl.Series) -> PlacedColumn:
+        return placed_on_line(series, meaning, ends=ends)
+
+    return Axis(unknown + 1, runs, place)
+
+
+def _cells(values: ValueSet, last: int, runs: Iterable[Run]) -> list[Run]:
+    """The cells of a set as separate runs in rising order."""
+    every = [(1, last)] if values.everything else list(runs)
+    return joined([*every, (0, 0)] if values.missing else every)
+
+
+def leaf_placer(leaves: Sequence[str], meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
+    """What finds the leaf of every number, date or word by the intervals that leaves name: counted from 1, 0 for
+    missing, -1 for a value that is in none.
+    """
+    intervals = [leaf_interval(leaf, meaning) for leaf in leaves]
+    sets = [ValueSet(intervals=() if interval is None else (interval,)) for interval in intervals]
+    axis = axis_of(meaning, sets)
+    numbers = axis.numbers(sets)
+    leaf_of = np.where(numbers < 0, -1, numbers + 1)
+    leaf_of[0] = 0
+    return lambda series: leaf_of[axis.place(series).cells]
+
+
+# --- boxes --------------------------------------------------------------------------------------------------------
 
 Int32 = npt.NDArray[np.int32]
 _LARGEST_SET_AXIS = 512  # an axis of intervals, some with missing, is cut in order only if it has more cells
@@ -191,85 +436,3 @@ def _reach(boxes: LabelBoxes, columns: Sequence[Cells]) -> tuple[Cells, Cells]:
         low[at] = np.where(cut < 0, low[at], np.maximum(low[at], cut))
         level = np.concatenate([left, right])
     return low, high
-
-
-# --- raw rows -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Located:
-    """Where the raw rows lie in a release, and what was strange about them."""
-
-    group: IntArray  # (row) the group whose box holds it, -1: none
-    others: npt.NDArray[np.uint8]  # (row) how many further boxes hold it
-    cells: list[Cells]  # (column)(row)
-    beyond: int
-    unknown: int
-    dropped: int  # rows that were left out for a missing value
-    outside: int  # rows that are in no group, though they were not left out
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedRows:
-    """The cells of raw rows, column by column, and which rows were left out on purpose (None: none)."""
-
-    cells: list[Cells]
-    rows: int
-    lost: BoolArray | None
-    beyond: int
-    unknown: int
-    dropped: int
-
-
-def locate_source(
-    boxes: LabelBoxes, source: AuditedTable, *, quasi_identifiers: Sequence[str], **left_out: Any
-) -> Located:
-    """Find the group of every raw row by the labels alone. Rows that were left out (see `place_rows`) are in no group,
-    though some labels would hold them.
-    """
-    placed = place_rows(boxes.axes, source, quasi_identifiers=quasi_identifiers, **left_out)
-    group, others = locate_rows(boxes, placed.cells, rows=placed.rows)
-    lost = 0
-    if placed.lost is not None:
-        group[placed.lost] = -1
-        lost = int(np.count_nonzero(placed.lost))
-    outside = int(np.count_nonzero(group < 0)) - lost
-    return Located(group, others, placed.cells, placed.beyond, placed.unknown, placed.dropped, outside)
-
-
-def place_rows(
-    axes: Sequence[Axis],
-    source: AuditedTable,
-    *,
-    quasi_identifiers: Sequence[str],
-    drops_missing: bool = False,
-    complete: Sequence[str] = (),
-    leaves_out_unknown: bool = False,
-) -> PlacedRows:
-    """The cells of every raw row. Rows with a missing value, or with one that the recoding does not know (a category,
-    or a number beyond the declared domain), may be left out on purpose; `complete` are columns beside the
-    quasi-identifiers that a row with a missing value was left out for, too.
-    """
-    require_columns(source, quasi_identifiers, purpose="a quasi-identifier")
-    series = source.frame(quasi_identifiers).get_columns()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = [pool.submit(axis.place, column) for axis, column in zip(axes, series, strict=True)]
-        placed: list[PlacedColumn] = [job.result() for job in jobs]
-    rows = len(series[0]) if series else source.height()
-    strange = [column.strangers for column in placed if column.strangers is not None] if leaves_out_unknown else []
-    lost = np.any(strange, axis=0) if strange else None
-    dropped = 0
-    if drops_missing and placed:
-        lacking = [column.cells == 0 for column in placed]
-        lacking += [is_missing(column) for column in source.frame(complete).get_columns()] if complete else []
-        missing = np.any(lacking, axis=0)
-        lost = missing if lost is None else lost | missing
-        dropped = int(np.count_nonzero(missing))
-    beyond, unknown = sum(column.beyond for column in placed), sum(column.unknown for column in placed)
-    return PlacedRows([column.cells for column in placed], rows, lost, beyond, unknown, dropped)
-
-
-def is_missing(column: pl.Series) -> BoolArray:
-    """Which rows have no value, NaN being none."""
-    missing = column.is_null() | column.is_nan().fill_null(value=False) if column.dtype.is_float() else column.is_null()
-    return missing.to_numpy()

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns as integer codes: equal values have equal codes, missing is 0. The audit counts on these.
+"""Columns as integer codes (equal values have equal codes, missing is 0), groups of rows with equal quasi-identifiers,
+the persons in them, and how these are spread over the values of a column. Every figure of the audit starts here.
 
 Texts are told apart by 64-bit hashes: two different texts of a column get one code with a chance of
 (number of texts)² / 2**65."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
+from anonfit.errors import DataError
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -20,6 +24,7 @@ Hashes = npt.NDArray[np.uint64]
 _FEW_ROWS = 1 << 15  # of so many, keys are sorted: nothing has to be compiled
 _FEW_VALUES = 1 << 12
 _SEED = 0x5DEECE66D
+_ROWS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +44,17 @@ def numbered(keys: IntArray | Hashes) -> tuple[IntArray, IntArray]:
 
 def numbered_few(keys: IntArray | Hashes, most: int) -> tuple[IntArray, IntArray] | None:
     """As `numbered`; None if there are more than `most` different keys."""
-    numbers = _by_sorting(keys) if len(keys) < _FEW_ROWS else _by_table(keys, most)
+    if len(keys) < _FEW_ROWS:
+        _, first, places = np.unique(keys, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        numbers: tuple[IntArray, IntArray] | None = (np.argsort(order)[places] + 1, first[order])
+    else:
+        numbers = _by_table(keys, most)
     return numbers if numbers is not None and len(numbers[1]) <= most else None
 
 
-def _by_sorting(keys: IntArray | Hashes) -> tuple[IntArray, IntArray]:
-    _, first, places = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    return np.argsort(order)[places] + 1, first[order]
-
-
 def _by_table(keys: IntArray | Hashes, most: int) -> tuple[IntArray, IntArray] | None:
-    from anonfit.auditing.numbering_kernel import number
+    from anonfit.auditing.kernels import number
 
     codes, room = np.empty(len(keys), np.int64), _FEW_VALUES
     plain = np.ascontiguousarray(keys).view(np.uint64)
@@ -168,7 +172,12 @@ def coded_values(series: pl.Series, *, measured: bool | None = None) -> Coded:
     they are many, which is otherwise seen from the first ones.
     """
     if is_text(series):
-        return _coded_texts(series, many_values(series) if measured is None else measured)
+        texts = dictionary(series)
+        numbers = as_numbers(texts.values) if measured or (measured is None and many_values(series)) else texts.values
+        if is_text(numbers):
+            return Coded(texts.codes, len(numbers) + 1)
+        known = coded_values(numbers)
+        return Coded(np.append(0, known.codes)[texts.codes], known.bound)
     if series.dtype.is_float():
         cents = _as_cents(series)
         series = series if cents is None else cents
@@ -178,15 +187,6 @@ def coded_values(series: pl.Series, *, measured: bool | None = None) -> Coded:
 def is_text(series: pl.Series) -> bool:
     """Whether a column holds texts, in a dictionary or not."""
     return isinstance(series.dtype, (pl.String, pl.Categorical, pl.Enum))
-
-
-def _coded_texts(series: pl.Series, measured: bool) -> Coded:
-    texts = dictionary(series)
-    numbers = as_numbers(texts.values) if measured else texts.values
-    if is_text(numbers):
-        return Coded(texts.codes, len(numbers) + 1)
-    known = coded_values(numbers)
-    return Coded(np.append(0, known.codes)[texts.codes], known.bound)
 
 
 def _as_cents(series: pl.Series) -> pl.Series | None:
@@ -270,3 +270,178 @@ def join_codes(columns: list[Coded], rows: int) -> tuple[IntArray, int]:
         keys = keys * column.bound + column.codes
         bound *= column.bound
     return keys, bound
+
+
+def value_places(column: Coded) -> tuple[IntArray, int]:
+    """The place of every row's value among the different ones, in the order of their codes, and how many they are."""
+    if column.bound > max(4 * len(column.codes), 2**16):
+        places, first = dense(column.codes)
+        return places, len(first)
+    seen = np.bincount(column.codes, minlength=column.bound) > 0
+    return (np.cumsum(seen) - 1)[column.codes], int(np.count_nonzero(seen))
+
+
+# --- groups -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroups:
+    """The group of every row, the number of groups, and the position of one row of each."""
+
+    of_row: IntArray
+    count: int
+    first: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class RowPersons:
+    """Whom the rows stand for: one person each; `numbers[row]` persons; or the person `entities[row]`."""
+
+    numbers: IntArray | None = None
+    entities: Coded | None = None
+
+    @property
+    def counted(self) -> str:
+        """What a person is here."""
+        return "entities" if self.entities is not None else "count column" if self.numbers is not None else "rows"
+
+    def only(self, chosen: BoolArray) -> RowPersons:
+        """Those of some rows."""
+        numbers = None if self.numbers is None else self.numbers[chosen]
+        return RowPersons(numbers, self.entities and Coded(self.entities.codes[chosen], self.entities.bound))
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What persons are counted on: rows of a table, pairs of a group and a value, or groups that stand for their
+    persons."""
+
+    grouping: RowGroups
+    persons: RowPersons
+    sizes: IntArray  # (group) persons
+    persons_unknown: bool = False  # rows were counted though persons are entities
+
+    def without(self, left_out: BoolArray | None) -> Evidence:
+        """The same persons and groups without the rows of some groups."""
+        if left_out is None:
+            return self
+        keep = ~left_out[self.grouping.of_row]
+        return replace(
+            self,
+            grouping=replace(self.grouping, of_row=self.grouping.of_row[keep]),
+            persons=self.persons.only(keep),
+            sizes=np.where(left_out, 0, self.sizes),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCounts:
+    """Persons per group and per (group, value) of one column; what diversity models and inference are computed from."""
+
+    sizes: IntArray  # (group)
+    group: IntArray  # (pair) of group and value, groups in rising order
+    value: IntArray  # (pair)
+    persons: IntArray  # (pair)
+
+
+def group_rows(frame: pl.DataFrame, rows: int) -> RowGroups:
+    """Group by all columns; without columns all rows are one group. Neighbours that are equal are coded only once."""
+    if not frame.width or not rows:
+        return RowGroups(np.zeros(rows, np.int64), min(1, rows), np.zeros(min(1, rows), np.int64))
+    columns = pl.all().to_physical()
+    changed = frame.select(pl.any_horizontal(columns.ne_missing(columns.shift(1)))).to_series().to_numpy().copy()
+    changed[0] = True
+    heads = np.flatnonzero(changed)
+    if 2 * len(heads) > rows:
+        heads = np.arange(rows)
+    short = frame if len(heads) == rows else frame[heads]
+    # Groups are numbered as they appear: in a sorted file numbers rise.
+    codes, first = numbered(join_codes([coded(column) for column in short.get_columns()], len(heads))[0])
+    of_row = codes - 1 if len(heads) == rows else np.repeat(codes - 1, np.diff(np.append(heads, rows)))
+    return RowGroups(of_row, len(first), heads[first])
+
+
+def persons_in_groups(persons: RowPersons, groups: IntArray, count: int) -> IntArray:
+    """Persons per group: a person with several rows in a group counts there once."""
+    if persons.entities is not None:
+        pairs, _ = join_codes([Coded(groups, max(1, count)), persons.entities], len(groups))
+        groups = groups[numbered(pairs)[1]]
+    weights = persons.numbers if persons.entities is None else None
+    return np.bincount(groups, weights=weights, minlength=count).astype(np.int64)
+
+
+def count_values(persons: RowPersons, grouping: RowGroups, column: Coded, *, sizes: IntArray) -> ValueCounts:
+    """Persons per group and value of a column."""
+    if grouping.count << _bits(column.bound) > _table_size(len(grouping.of_row)):
+        column = column.narrow()
+    bits = _bits(column.bound)
+    if persons.counted == "rows":
+        parts = [_count_pairs(grouping.of_row[part], column.codes[part], bits) for part in _parts(grouping.of_row)]
+        pairs, numbers = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    else:
+        keys = (grouping.of_row << bits) | column.codes
+        codes, first = dense(keys)
+        pairs, numbers = keys[first], persons_in_groups(persons, codes, len(first))
+    return ValueCounts(sizes, pairs >> bits, pairs & ((1 << bits) - 1), numbers)
+
+
+def _bits(bound: int) -> int:
+    """The bits that codes below a bound need."""
+    return (bound - 1).bit_length()
+
+
+def _table_size(rows: int) -> int:
+    """The largest table that is worth its room for so many rows."""
+    return max(4 * rows, 2**16)
+
+
+def _parts(groups: IntArray) -> list[slice]:
+    """Parts of the rows that have no group in common; where groups stand together, parts are small and count fast."""
+    if not len(groups) or not bool((groups[1:] >= groups[:-1]).all()):
+        return [slice(0, len(groups))]
+    begins = np.unique(np.searchsorted(groups, groups[::_ROWS_AT_ONCE])).tolist()
+    return [slice(begin, end) for begin, end in pairwise([*begins, len(groups)])]
+
+
+def _count_pairs(groups: IntArray, codes: IntArray, bits: int) -> tuple[IntArray, IntArray]:
+    """The different pairs of a group and a code, each as one number, in rising order, and how often each occurs."""
+    least, most = (int(groups.min()), int(groups.max())) if len(groups) else (0, 0)
+    keys = groups - least
+    keys <<= bits
+    keys |= codes
+    if (most - least + 1) << bits > _table_size(len(groups)):
+        if not bool((keys[1:] >= keys[:-1]).all()):  # rows of a sorted file may be in order already
+            keys = np.sort(keys)
+        begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.empty(0, np.int64)
+        pairs, numbers = keys[begins], np.diff(np.append(begins, len(keys)))
+    else:
+        table = np.bincount(keys)
+        pairs = np.flatnonzero(table != 0)  # of truth values it is several times faster
+        numbers = table[pairs]
+    pairs += least << bits
+    return pairs, numbers
+
+
+def most_frequent(counts: ValueCounts) -> IntArray:
+    """Per group, the persons who have its most frequent value."""
+    most = np.zeros(len(counts.sizes), np.int64)
+    if len(counts.group):
+        begins = np.flatnonzero(np.append(True, counts.group[1:] != counts.group[:-1]))
+        most[counts.group[begins]] = np.maximum.reduceat(counts.persons, begins)
+    return most
+
+
+def read_persons(frame: pl.DataFrame, *, entity: str | None, count: str | None) -> RowPersons:
+    """Whom the rows of a frame stand for; rows without an entity are taken for one person together."""
+    if entity is not None:
+        return RowPersons(entities=coded(frame[entity]))
+    if count is None:
+        return RowPersons()
+    values = frame[count]
+    if isinstance(values.dtype, pl.Categorical | pl.Enum):  # texts of a file are read as categories
+        values = values.cast(pl.String)
+    numbers = values.cast(pl.Float64, strict=False)
+    whole = numbers.cast(pl.Int64, strict=False)
+    if whole.null_count() or not bool((whole >= 1).all()) or not bool((whole == numbers).all()):
+        raise DataError(f"The count column '{count}' must hold a whole number of at least 1 in every row.")
+    return RowPersons(numbers=whole.to_numpy())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What groups tell of the columns that are released as they are: certain and likely values, k together with the column,
-and whether every group meets the demands on the column.
+"""The sizes of groups, and what groups tell of the columns that are released as they are: certain and likely values, k
+together with the column, and whether every group meets the demands on the column.
 
 Of rows that come in several batches, only pairs of a group and a value are kept, with the persons of each. A pair then
 counts like a row that stands for several persons."""
@@ -16,41 +16,100 @@ from itertools import chain
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.coding import BoolArray, IntArray, coded, coded_values, is_text, many_values
-from anonfit.auditing.groups import (
+from anonfit.auditing.coding import (
+    BoolArray,
+    Coded,
     Evidence,
+    IntArray,
     RowGroups,
     RowPersons,
-    SetGroups,
     ValueCounts,
-    ValueSpread,
+    coded,
+    coded_values,
     count_values,
     group_rows,
+    is_text,
+    many_values,
     most_frequent,
     persons_in_groups,
-    share_of,
-    spread_of,
+    value_places,
 )
 from anonfit.auditing.hashing import HashShards, distinct_hashes
+from anonfit.auditing.models import measure_demands, unmeasured
+from anonfit.auditing.released import Released
 from anonfit.auditing.request import DiversityDemand, Request
-from anonfit.auditing.result import CountedFigure, Diversity, RawColumn, Share
-from anonfit.auditing.rows import Released
-from anonfit.auditing.values import RawValues, Reading, Reads, ReadValues, read_values, type_of
+from anonfit.auditing.result import Bin, CountedFigure, Diversity, FrequentLabels, GroupSizes, RawColumn, Share
+from anonfit.auditing.values import RawValues
 from anonfit.errors import DataError
 
 _HEAD = 4096  # rows that show whether texts are measurements
-PERSONS_UNKNOWN = "Not checked: persons are told apart by their entities, which are only in the source."
-_NO_ROWS = "Not checked: there are no rows."
-_NOT_ASKED = "Nothing was asked."
-_NO_CLASSES = (
-    "Not checked: the target holds numbers or dates, and no classes of them are stated; give classes, equal_width or "
-    "type = 'nominal'."
-)
 _GENERALIZED = "Nothing is asked of it: the target is a quasi-identifier, so the file does not hold its values."
 _MANY_PAIRS = 1 << 22  # of more, groups that are complete are measured before the file's end
 _SEED = 0x2545F491
 _NONE = np.empty(0, np.int64)
 _Measured = list[tuple[RawColumn, list[Diversity]]]
+
+
+# --- sizes --------------------------------------------------------------------------------------------------------
+
+
+_BINS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+def share_of(sizes: IntArray, chosen: BoolArray) -> Share:
+    """The persons in the chosen groups, of all persons."""
+    return Share(int(sizes[chosen].sum()), int(sizes.sum()))
+
+
+def group_sizes(sizes: IntArray, k: int | None) -> GroupSizes:
+    """Smallest, quartiles, largest, and what is below k."""
+    if not len(sizes):
+        below, share = (CountedFigure(0, 0), Share(0, 0)) if k else (None, None)
+        return GroupSizes(0, None, None, None, None, None, None, below, share, histogram=())
+    low, first, middle, third, high = (
+        int(size) for size in np.percentile(sizes, [0, 25, 50, 75, 100], method="inverted_cdf")
+    )
+    below = persons_below = None
+    if k is not None:
+        persons_below = share_of(sizes, sizes < k)
+        below = CountedFigure(int(np.count_nonzero(sizes < k)), persons_below.persons)
+    return GroupSizes(
+        len(sizes),
+        low,
+        first,
+        middle,
+        third,
+        high,
+        float(sizes.mean()),
+        below,
+        persons_below,
+        _histogram(sizes),
+        dict(zip(*(part.tolist() for part in np.unique(sizes, return_counts=True)), strict=True)),
+    )
+
+
+def _histogram(sizes: IntArray) -> tuple[Bin, ...]:
+    """Groups and persons by size, bins without groups left out."""
+    bins = []
+    for low, after in zip(_BINS, (*_BINS[1:], None), strict=True):
+        inside = (sizes >= low) if after is None else (sizes >= low) & (sizes < after)
+        if inside.any():
+            persons = share_of(sizes, inside)
+            groups = CountedFigure(int(np.count_nonzero(inside)), persons.persons)
+            bins.append(Bin(low, None if after is None else after - 1, groups, persons))
+    return tuple(bins)
+
+
+def frequent_labels(heads: pl.DataFrame, sizes: IntArray) -> dict[str, FrequentLabels]:
+    """The labels of every column that most persons have; heads: (group) what a group says."""
+    of_column = {}
+    for name in heads.columns:
+        labels = pl.DataFrame({"label": heads[name], "persons": sizes})
+        held = labels.group_by("label").agg(pl.col("persons").sum())
+        most = int(held["persons"].max() or 0)  # type: ignore[arg-type]
+        frequent = held.filter(pl.col("persons") == most)["label"].to_list()
+        of_column[name] = FrequentLabels(len(held), most, frozenset(frequent))
+    return of_column
 
 
 # --- inference ----------------------------------------------------------------------------------------------------
@@ -121,7 +180,8 @@ class ColumnCounts:
         inferred = _inferred(self.name, self.rows, counts=counts, sensitive=self.sensitive)
         raw = RawValues(pairs.value, column, self.text_file)
         if not sets:
-            return inferred, _measure_demands(self.demands, raw, counts=counts, evidence=held)
+            asked = measure_demands(self.demands, raw, counts=counts, evidence=held) if self.demands else []
+            return inferred, asked
         return inferred, [diversity for of_set in sets for diversity in self._within(of_set, held, raw)]
 
     def _within(self, of_set: SetGroups, evidence: Evidence, raw: RawValues) -> list[Diversity]:
@@ -131,7 +191,7 @@ class ColumnCounts:
         counts = count_values(held.persons, coarse, raw.column, sizes=held.sizes)
         return [
             replace(diversity, settings=diversity.settings | {"quasi_identifier": list(of_set.columns)})
-            for diversity in _measure_demands(self.demands, raw, counts=counts, evidence=held)
+            for diversity in measure_demands(self.demands, raw, counts=counts, evidence=held)
         ]
 
     def _all(self) -> _Pairs:
@@ -192,92 +252,7 @@ def _inferred(name: str, rows: int, *, counts: ValueCounts, sensitive: bool) -> 
 
 def different(values: IntArray) -> int:
     """How many different values there are."""
-    if values.max(initial=0) > max(4 * len(values), 2**16):
-        return pl.Series(values).n_unique()
-    seen = np.zeros(int(values.max(initial=0)) + 1, np.bool_)
-    seen[values] = True
-    return int(np.count_nonzero(seen))
-
-
-# --- demands ------------------------------------------------------------------------------------------------------
-
-
-def _measure_demands(
-    demands: Sequence[DiversityDemand], raw: RawValues, *, counts: ValueCounts, evidence: Evidence
-) -> list[Diversity]:
-    """Every demand on one column, whose values are counted as they stand; demands that read them otherwise count anew,
-    once for each way.
-    """
-    shared: dict[tuple[Reads, Reading], tuple[ValueSpread, ReadValues]] = {}
-    measured = []
-    for demand in demands:
-        reason = _reason(demand, raw, evidence)
-        if reason is not None:
-            measured.append(_unmeasured(demand, reason))
-            continue
-        key = (demand.measure.reads, demand.reading)
-        if key not in shared:
-            shared[key] = _spread(key, raw, counts=counts, evidence=evidence)
-        measured.append(_measured(demand, *shared[key], evidence=evidence))
-    return measured
-
-
-def groups_that_miss(demand: DiversityDemand, raw: RawValues, *, evidence: Evidence) -> IntArray:
-    """The groups that are not as a demand on a column asks."""
-    if _reason(demand, raw, evidence) is not None:
-        return np.empty(0, np.int64)
-    counts = count_values(evidence.persons, evidence.grouping, raw.column, sizes=evidence.sizes)
-    spread, values = _spread((demand.measure.reads, demand.reading), raw, counts=counts, evidence=evidence)
-    _, met = demand.measure.measure(spread, values, demand.parameters)
-    return spread.groups[~met]
-
-
-def _reason(demand: DiversityDemand, raw: RawValues, evidence: Evidence) -> str | None:
-    """Why a demand cannot be checked; None if it can."""
-    if not len(raw.series):
-        return _NO_ROWS
-    if evidence.persons_unknown and not demand.measure.by_rows:
-        return PERSONS_UNKNOWN
-    reading = demand.reading
-    if demand.model == "max_confidence" and reading.classes is None and reading.equal_width is None:
-        return _NO_CLASSES if type_of(raw, reading) in ("continuous", "date") else None
-    return None
-
-
-def _spread(
-    key: tuple[Reads, Reading], raw: RawValues, *, counts: ValueCounts, evidence: Evidence
-) -> tuple[ValueSpread, ReadValues]:
-    """The spread of a column's values, read in one way."""
-    column, values = read_values(raw, key[1], reads=key[0])
-    if column is not raw.column:
-        counts = count_values(evidence.persons, evidence.grouping, column, sizes=evidence.sizes)
-    return spread_of(evidence.persons, column, counts=counts), values
-
-
-def _measured(demand: DiversityDemand, spread: ValueSpread, values: ReadValues, *, evidence: Evidence) -> Diversity:
-    """The worst group's figure, and whether all groups are as asked."""
-    model = demand.measure
-    figures, met = model.measure(spread, values, demand.parameters)
-    worst = int(np.argmin(figures) if model.worst == "smallest" else np.argmax(figures))
-    figure = CountedFigure(figures[worst].item(), int(evidence.sizes[spread.groups[worst]]))
-    if not demand.is_asked:
-        return replace(_unmeasured(demand, _NOT_ASKED), found=figure)
-    good = bool(met.all())
-    diversity = replace(_unmeasured(demand, model.good if good else model.bad), found=figure, met=good)
-    if model.reads != "distance":
-        return diversity
-    return replace(diversity, settings=diversity.settings | {"distance": values.distance})
-
-
-def _unmeasured(demand: DiversityDemand, sentence: str) -> Diversity:
-    """A demand that nothing was found about."""
-    reading = demand.reading
-    settings = {name: value for name, value in demand.parameters.items() if name != demand.measure.asked}
-    if reading.classes is not None:
-        settings["classes"] = [float(begin) for begin in reading.classes]
-    if reading.equal_width is not None:
-        settings["equal_width"] = reading.equal_width
-    return Diversity(demand.column, demand.model, None, demand.asked, None, sentence, settings, demand.measure.by_rows)
+    return value_places(Coded(values, int(values.max(initial=0)) + 1))[1]
 
 
 # --- all of them --------------------------------------------------------------------------------------------------
@@ -303,6 +278,15 @@ class CountedRows:
                 yield [series.filter(mask) for series in chunk]
 
         return CountedRows(self.groups[keep], self.persons.only(keep), columns)
+
+
+@dataclass(frozen=True, slots=True)
+class SetGroups:
+    """The coarser groups of one of several quasi-identifiers."""
+
+    columns: tuple[str, ...]
+    of_group: IntArray  # (group of all quasi-identifiers)
+    sizes: IntArray  # (coarser group) persons
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +320,7 @@ class GroupCounter:
         evidence, measured = count(batches, names, counts_of)
         diversity = [figures for _, of_column in measured for figures in of_column]
         diversity += [
-            _unmeasured(replace(demand, is_asked=False), _GENERALIZED)
+            unmeasured(replace(demand, is_asked=False), _GENERALIZED)
             for demand in self.request.targets
             if demand.column in self.request.quasi_identifiers
         ]
@@ -345,7 +329,10 @@ class GroupCounter:
     def _counters(self, names: Sequence[str]) -> Callable[[pl.Series], ColumnCounts]:
         """What makes the counts of a raw column, empty, from its first rows."""
         request, released = self.request, self.released
-        asked = _sensitive_demands(request)
+        asked = list(request.diversity)
+        plain = [name for name in request.sensitive if name not in {demand.column for demand in asked}]
+        # Of a sensitive column without demands, the different values are counted.
+        asked += [DiversityDemand(name, "distinct-l", {"l": 1}, is_asked=False) for name in plain]
         sensitive = {demand.column for demand in asked}
         raw_targets = (demand for demand in request.targets if demand.column not in request.quasi_identifiers)
         demands = [*asked, *raw_targets]
@@ -415,10 +402,3 @@ class GroupCounter:
             sizes = persons_in_groups(evidence.persons, coarse.of_row[evidence.grouping.of_row], coarse.count)
             sets.append(SetGroups(demand.columns, coarse.of_row, sizes))
         return sets
-
-
-def _sensitive_demands(request: Request) -> list[DiversityDemand]:
-    """The demands on sensitive columns; of one without any, the different values are counted."""
-    asked = {demand.column for demand in request.diversity}
-    plain = [name for name in request.sensitive if name not in asked]
-    return [*request.diversity, *(DiversityDemand(name, "distinct-l", {"l": 1}, is_asked=False) for name in plain)]

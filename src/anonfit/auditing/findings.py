@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.boxes import LabelBoxes, locate_source
-from anonfit.auditing.coding import Coded, IntArray, join_codes, numbered
-from anonfit.auditing.counting import PERSONS_UNKNOWN
-from anonfit.auditing.groups import RowPersons, group_rows, persons_in_groups, share_of
+from anonfit.auditing.boxes import LabelBoxes
+from anonfit.auditing.coding import Coded, IntArray, RowPersons, group_rows, join_codes, numbered, persons_in_groups
+from anonfit.auditing.counting import share_of
+from anonfit.auditing.models import PERSONS_UNKNOWN
 from anonfit.auditing.reading import AuditedTable, open_table, require_columns
 from anonfit.auditing.regions import read_representatives
-from anonfit.auditing.released import boxes_of, guess_meanings, read_columns
-from anonfit.auditing.request import OtherRelease, Request, SetDemand, Threshold
+from anonfit.auditing.released import Released, boxes_of, guess_meanings, open_released, read_columns
+from anonfit.auditing.request import OtherRelease, Request, Threshold
 from anonfit.auditing.result import (
     DROPPED,
     WITHHELD,
@@ -31,12 +31,11 @@ from anonfit.auditing.result import (
     JournalistRisk,
     LabelCheck,
     ProsecutorRisk,
-    SetSizes,
     Share,
     SourceCheck,
     ThresholdShare,
 )
-from anonfit.auditing.rows import Released, open_released
+from anonfit.auditing.source import locate_source
 from anonfit.errors import DataError
 
 _SENTENCES = {
@@ -102,7 +101,11 @@ def all_findings(audit: Audit, request: Request, *, names: Sequence[str]) -> lis
     lost = request.entities_lost or (request.entity is not None and audit.counted != "entities")
     if request.k is not None and not request.sets:
         findings.append(k_finding(audit.sizes, request.k, lost=lost))
-    findings.extend(_sets(audit.sets, request.sets, lost=lost))
+    findings.extend(
+        k_finding(measured.sizes, demand.k, lost=lost, where=", ".join(demand.columns))
+        for measured, demand in zip(audit.sets, request.sets, strict=True)
+        if demand.k is not None
+    )
     findings.extend(_diversity(measured) for measured in audit.diversity if measured.asked is not None)
     if lost and not request.entities_lost:
         sentence = "Persons were counted as rows: which rows of the source are in the file cannot be told."
@@ -165,15 +168,6 @@ def k_finding(sizes: GroupSizes, k: int, *, lost: bool, where: str | None = None
     elif met and lost:
         met, sentence = None, PERSONS_UNKNOWN
     return Finding("k", k, sizes.smallest, met, sentence, where, persons=sizes.smallest)
-
-
-def _sets(sets: Sequence[SetSizes], demands: Sequence[SetDemand], *, lost: bool) -> list[Finding]:
-    """The k of every set of quasi-identifiers that has one."""
-    return [
-        k_finding(measured.sizes, demand.k, lost=lost, where=", ".join(demand.columns))
-        for measured, demand in zip(sets, demands, strict=True)
-        if demand.k is not None
-    ]
 
 
 def _diversity(measured: Diversity) -> Finding:

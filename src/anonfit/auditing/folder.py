@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from anonfit.auditing.formats import FORMATS
-from anonfit.auditing.meanings import TYPES, JsonObject, object_of, text_of
+from anonfit.auditing.file_bytes import ReadForm
+from anonfit.auditing.findings import suppression
+from anonfit.auditing.formats import FORMATS, read_form
+from anonfit.auditing.meanings import TYPES, JsonObject, LabelMeaning, laid_out, object_of, text_of
 from anonfit.auditing.models import MODELS
-from anonfit.auditing.request import DiversityDemand, SetDemand, demand_settings, read_demand, read_targets
-from anonfit.auditing.result import Finding
+from anonfit.auditing.reading import released_file
+from anonfit.auditing.request import DiversityDemand, SetDemand, demand_settings, read_demand, read_target, read_targets
+from anonfit.auditing.result import Finding, Share
 from anonfit.errors import ReleaseError, listed
 
 _FEWER = re.compile(r"fewer than (\d{1,18})", re.ASCII)
@@ -24,20 +27,13 @@ _VERSION = re.compile(r"unknown|\d[\w.+!-]{0,60}", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _DATA = tuple(f"data.{name}" for name in FORMATS)
 _BESIDE = ("recoding.json", "report.json", "report.html")
+NOTES = ("README.txt", "codebook.csv")
+"""Files that releases of earlier versions do not have."""
 _MANIFEST = (
-    "format",
-    "version",
-    "anonfit",
-    "packages",
-    "engine",
-    "algorithm",
-    "spec",
-    "data",
-    "rows",
-    "audit",
-    "files",
+    *("format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "data", "rows", "audit", "files"),
     "created",
 )
+_MANY = 1 << 62  # rows: more than any table has
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +51,12 @@ class Folder:
     dropped: int | range  # and dropped for missing values
     files: Mapping[str, str]  # name -> hash
     manifest: Mapping[str, Any]
+    form: ReadForm
+
+    @property
+    def table(self) -> object:
+        """The data file, to be read as the manifest says."""
+        return released_file(self.data, self.texts, self.form)
 
 
 def open_folder(folder: Path) -> Folder:
@@ -86,6 +88,7 @@ def open_folder(folder: Path) -> Folder:
         dropped=_few_or_exact(rows, "dropped"),
         files={name: files.get(name, str).lower() for name in _inside(files.entries)},
         manifest=manifest.entries,
+        form=read_form(manifest.part("spec").part("output", {})),
     )
 
 
@@ -131,18 +134,24 @@ def _few_or_exact(rows: JsonObject, name: str) -> int | range:
 
 def check_files(folder: Folder) -> list[Finding]:
     """The folder holds the files of a release, unchanged, and no others."""
-    return files_as_stated(folder.path, folder.files, (folder.data.name, *_BESIDE))
+    notes = [name for name in NOTES if name in folder.files]
+    return files_as_stated(folder.path, folder.files, (folder.data.name, *_BESIDE, *notes))
 
 
 def files_as_stated(folder: Path, files: Mapping[str, str], needed: Sequence[str]) -> list[Finding]:
-    """A folder holds the files that it needs, with their hashes, and no others, whether these are listed or not."""
+    """A folder holds the files that it needs, with their hashes and in their layout, and no others, whether these are
+    listed or not.
+    """
     changed = [name for name in needed if _digest(folder / name) != files.get(name, "")]
     there = {path.name for path in folder.iterdir()} | set(files)
     others = sorted(there - {*needed, "manifest.json"})
     good, bad = "Files are as the manifest says.", "Files are missing, or not those that the manifest was written for."
     first = Finding("files", [], changed, not changed, bad if changed else good)
     good, bad = "The folder holds no other files.", "The folder or its manifest has files that are none of a release."
-    return [first, Finding("other files", [], others, not others, bad if others else good)]
+    second = Finding("other files", [], others, not others, bad if others else good)
+    otherwise = [name for name in (*needed, "manifest.json") if name.endswith(".json") and not laid_out(folder / name)]
+    good, bad = "JSON files have the layout of a release.", "JSON files are written otherwise than those of a release."
+    return [first, second, Finding("layout", [], otherwise, not otherwise, bad if otherwise else good)]
 
 
 def _digest(path: Path) -> str | None:
@@ -156,17 +165,11 @@ RAW_ROLES = ("target", "sensitive", "insensitive", "count", "sample-weight")
 _ROLES = ("identifier", "quasi-identifier", "entity", *RAW_ROLES)
 _SECTIONS = ("version", "decisions", "data", "columns", "privacy", "method", "engine", "output", "workload", "report")
 _COLUMN = (
-    "role",
-    "type",
-    "order",
-    "domain",
-    "date_format",
-    "taxonomy",
-    "split",
-    "release",
-    "diversity",
-    "reason",
+    *("role", "type", "order", "domain", "date_format", "taxonomy", "split", "release", "diversity", "reason"),
     "missing",
+)
+_PRIVACY = (
+    *("k", "suppression_limit", "max_confidence", "diversity", "quasi_identifiers", "class_is_public", "attack_limit"),
 )
 _METHOD = (
     *("algorithm", "criterion", "cut_points", "candidates", "split_on", "weight_rule", "alpha", "beta", "gamma"),
@@ -292,27 +295,15 @@ def _check_workload(workload: JsonObject, columns: Mapping[str, JsonObject]) -> 
     """What the file is for is not judged either: columns with numbers, and plain settings."""
     workload.part("weights", {}).plain(columns, ())
     targets = workload.get("targets", list, [])
-    for demand in read_targets(targets, 1 / 2) if targets else ():  # all that is asked of them is that they can be read
-        if demand.column not in columns:
-            raise ReleaseError(
-                f"The spec of the manifest has the target '{demand.column}', which is none of its columns."
-            )
+    for column, _ in map(read_target, targets):
+        if column not in columns:
+            raise ReleaseError(f"The spec of the manifest has the target '{column}', which is none of its columns.")
     rest = {name: value for name, value in workload.entries.items() if name not in ("weights", "targets")}
     JsonObject(rest, workload.label, ReleaseError).plain(_WORKLOAD, columns)
 
 
 def _demands(privacy: JsonObject, quasi_identifiers: Sequence[str]) -> dict[str, Any]:
-    privacy.known(
-        (
-            "k",
-            "suppression_limit",
-            "max_confidence",
-            "diversity",
-            "quasi_identifiers",
-            "class_is_public",
-            "attack_limit",
-        )
-    )
+    privacy.known(_PRIVACY)
     privacy.get("class_is_public", bool, False)
     limit, k = privacy.get("suppression_limit", float, 0.0), privacy.get("k", int)
     if not 0 <= limit <= 1:
@@ -378,7 +369,8 @@ def _sets(entries: Sequence[JsonObject], k: int) -> tuple[SetDemand, ...]:
 
 
 def _output(output: JsonObject) -> dict[str, Any]:
-    output.known(("format", "values", "regions", "intervals", "order", "consent"))
+    output.known(("format", "values", "regions", "intervals", "order", "consent", "delimiter", "decimal", "bom"))
+    read_form(output)
     output.word("intervals", ("half-open", "closed"), "half-open")
     output.word("format", tuple(FORMATS), "parquet")
     return {
@@ -387,3 +379,70 @@ def _output(output: JsonObject) -> dict[str, Any]:
         "order": output.word("order", ("sorted", "original"), "sorted"),
         "consent": output.get("consent", bool, False),
     }
+
+
+# --- what a folder states -----------------------------------------------------------------------------------------
+
+
+def stated_rows(stated: int | range, promise: Promise) -> int | range:
+    """The rows of the source that may be withheld or dropped, as the manifest tells: those of few persons are not told,
+    and a person may have many rows.
+    """
+    if isinstance(stated, int):
+        return stated
+    if stated.stop != promise.least:
+        raise ReleaseError(
+            f"The manifest tells rows that are withheld or dropped as 'fewer than {stated.stop}': figures of few "
+            f"persons are told as 'fewer than {promise.least}'."
+        )
+    return stated if promise.only("entity") is None else range(stated.start, _MANY)
+
+
+def suppression_finding(opened: Folder, promise: Promise) -> Finding:
+    """The rows that the manifest says were withheld, at least, against those that may be."""
+    least = opened.withheld if isinstance(opened.withheld, int) else opened.withheld.start
+    return suppression(Share(least, least + opened.released[0]), promise.suppression_limit)
+
+
+def as_stated(
+    height: Callable[[], int], names: Sequence[str], *, columns: Sequence[str] | None, released: Sequence[int]
+) -> list[Finding]:
+    """The file has the columns and the number of rows that were stated."""
+    findings = []
+    if columns is not None:
+        same = list(columns) == list(names)
+        sentence = "The file has the stated columns." if same else "The file has other columns than stated."
+        findings.append(Finding("stated columns", list(columns), list(names), same, sentence))
+    if released:
+        rows = height()
+        same = all(number == rows for number in released)
+        sentence = (
+            "The file has the stated number of rows." if same else "The file has another number of rows than stated."
+        )
+        findings.append(Finding("stated rows", released[0], rows, same, sentence))
+    return findings
+
+
+def role_findings(promise: Promise, meanings: Mapping[str, LabelMeaning]) -> list[Finding]:
+    """The columns of the recoding are those that the spec calls quasi-identifiers."""
+    asked, called = list(meanings), list(promise.having("quasi-identifier"))
+    same = set(asked) == set(called)
+    sentence = (
+        "The quasi-identifiers are the columns of the recoding."
+        if same
+        else "The recoding has other columns than those that are called quasi-identifiers."
+    )
+    return [Finding("quasi-identifiers", asked, called, same, sentence)]
+
+
+def consent_findings(promise: Promise) -> list[Finding]:
+    """What gives away more than regions was consented to."""
+    given = [word for word in (promise.order, promise.regions) if word in ("original", "observed")]
+    if not given:
+        return []
+    sentence = (
+        "What the order of rows or observed labels give away was consented to."
+        if promise.consent
+        else "The order of rows or observed labels give away more than regions, and nobody consented to that."
+    )
+    return [Finding("consent", True, promise.consent, promise.consent, sentence, ", ".join(given))]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The formats of files as the audit knows them, by code of its own: how files end, how their rows are read, and what
-the file of a release holds beside its rows. A new format is one more entry in FORMATS, and no other module of the audit
-changes."""
+"""The formats of files for the audit: how they end, how their rows are read, and what the file of a release holds
+beside its rows. A new format is one more entry in FORMATS, and no other module of the audit changes but the one that
+reads its bytes."""
 
 from __future__ import annotations
 
@@ -13,21 +13,19 @@ from pathlib import Path
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from anonfit.auditing.arrow_bytes import arrow_faults
-from anonfit.auditing.file_bytes import csv_faults, parquet_faults
+from anonfit.auditing.file_bytes import ReadForm, arrow_faults, csv_faults
+from anonfit.auditing.meanings import JsonObject
+from anonfit.auditing.parquet_bytes import UNKNOWN, parquet_faults
 from anonfit.auditing.result import BYTES, Finding
+from anonfit.errors import ReleaseError
 
+DELIMITERS = (",", ";", "\t", "|")
 PACKED = (".gz", ".zst")
 """What the name of a packed text file ends with."""
+PLAIN = ReadForm()
 _NOT_UNDERSTOOD = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    AssertionError,
-    RecursionError,
-    struct.error,
+    *(OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError, struct.error),
+    *(PolarsError, PanicException),
 )
 
 
@@ -40,7 +38,7 @@ class FileFormat:
 
     suffixes: tuple[str, ...]
     scan: Callable[[Sequence[Path]], pl.LazyFrame] | None
-    faults: Callable[[Path, Collection[str] | None], set[str]]
+    faults: Callable[[Path, Collection[str] | None, ReadForm], set[str]]
 
 
 FORMATS: Mapping[str, FileFormat] = {
@@ -48,12 +46,12 @@ FORMATS: Mapping[str, FileFormat] = {
     "parquet": FileFormat(
         (".parquet", ".pq"),
         lambda paths: pl.scan_parquet(list(paths), glob=False),
-        lambda path, _texts: parquet_faults(path),
+        lambda path, _texts, _form: parquet_faults(path),
     ),
     "arrow": FileFormat(
         (".arrow", ".feather", ".ipc"),
         lambda paths: pl.scan_ipc(list(paths), glob=False),
-        lambda path, _texts: arrow_faults(path),
+        lambda path, _texts, _form: arrow_faults(path),
     ),
 }
 """All formats by name, which is also how the data file of a release ends."""
@@ -69,28 +67,30 @@ def format_of(path: Path) -> FileFormat | None:
     return None
 
 
-def is_text_file(data: object) -> bool:
-    """Whether this is a path of a text file."""
-    known = format_of(Path(data)) if isinstance(data, (str, Path)) else None
-    return known is not None and known.scan is None
-
-
 def endings() -> list[str]:
     """How files end that the audit reads, in short."""
     packed = {name: [f".{name}{end}" for end in PACKED] for name, known in FORMATS.items() if known.scan is None}
     return [ending for name in FORMATS for ending in (f".{name}", *packed.get(name, ()))]
 
 
-def check_bytes(path: Path, texts: Collection[str] | None = None) -> Finding:
+def check_bytes(path: Path, texts: Collection[str] | None = None, form: ReadForm = PLAIN) -> Finding:
     """The file of a release holds its rows and what its format needs, and nothing else; what cannot be understood is
     not taken for good. In a text file, columns that are none of the `texts` (None: not known) hold numbers, dates or
-    truth values, each in its one spelling.
+    truth values, each in its one spelling, and signs are as the `form` says.
     """
     faults = {"a link to another file"} if path.is_symlink() else set()
     try:
-        faults |= FORMATS[path.suffix.removeprefix(".")].faults(path, texts)
-    except (*_NOT_UNDERSTOOD, PolarsError, PanicException):
-        faults.add("a structure that this audit does not know")
+        faults |= FORMATS[path.suffix.removeprefix(".")].faults(path, texts, form)
+    except _NOT_UNDERSTOOD:
+        faults.add(UNKNOWN)
     good = "The file holds nothing but its rows and what its format needs."
     bad = f"The file holds more than its rows: {', '.join(sorted(faults))}."
     return Finding(BYTES, [], sorted(faults), not faults, bad if faults else good)
+
+
+def read_form(output: JsonObject) -> ReadForm:
+    """How the data file of a release is laid out; a sign between fields cannot be that before decimals, too."""
+    delimiter, decimal = output.word("delimiter", DELIMITERS, ","), output.word("decimal", (".", ","), ".")
+    if delimiter == decimal:
+        raise ReleaseError("The spec of the manifest has one sign between fields and before decimals.")
+    return ReadForm(delimiter, decimal, output.get("bom", bool, False))

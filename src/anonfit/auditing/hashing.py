@@ -2,27 +2,33 @@
 """Raw columns of two files made comparable by value, and hashes of their rows: a text in one may be a number or a date
 in the other. Nothing is rounded: a number that the other type cannot hold is equal to none of its numbers.
 
-More hashes than memory should hold are kept in files without a name, parted by their first bits: equal ones are in one
-file, so that each file can be looked at alone (`HashShards`)."""
+Rows of one group with equal raw values have one key, and multisets of keys are compared by their number and sum. More
+hashes than memory should hold are kept in files without a name, parted by their first bits: equal ones are in one file,
+so that each file can be looked at alone (`HashShards`)."""
 
 from __future__ import annotations
 
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.axes import as_moments
+from anonfit.auditing.boxes import as_moments
 from anonfit.auditing.coding import Hashes, IntArray, as_numbers, dictionary
+from anonfit.auditing.reading import AuditedTable
+from anonfit.auditing.released import Released
 from anonfit.errors import DataError
 
 Pair = tuple[pl.Series, pl.Series]
 Align = Callable[[pl.Series, pl.Series], Pair]
+_GROUP = np.uint64(0xD6E8FEB86659FD93)
+_LOOKUP_SEED = 0x3C6EF372
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _EXACT = 2**53  # whole numbers up to this are exact as floating point numbers
 _DIGITS = 38  # of a decimal number
@@ -272,3 +278,122 @@ def differing(left: HashShards, right: HashShards) -> tuple[int, int]:
         common = int(np.minimum(left_counts[in_left], right_counts[in_right]).sum())
         lacking += int(left_counts.sum()) - common, int(right_counts.sum()) - common
     return int(lacking[0]), int(lacking[1])
+
+
+# --- hashes of raw values -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """The different values of a column, told by hashes, and what each is where both tables have one type."""
+
+    keys: Hashes  # (value) rising
+    values: pl.Series  # (value)
+
+    def side(self, column: ComparedColumn) -> ComparedColumn:
+        """A column with its values replaced; missing ones are among those that are known."""
+        places = np.searchsorted(self.keys, column.values.hash(seed=_LOOKUP_SEED).to_numpy())
+        return replace(column, values=self.values.gather(places))
+
+
+@dataclass(frozen=True, slots=True)
+class Hashers:
+    """How rows of the file and of the source are hashed, so that equal raw values have equal hashes."""
+
+    file: Callable[[AuditedTable], Hashes]
+    source: Callable[[AuditedTable], Hashes]
+
+    @classmethod
+    def of(cls, released: Released, source: AuditedTable, *, align: Align = aligned) -> Hashers:
+        """Values of types that differ, and texts of numbers, are made alike: in two whole tables row by row, else once
+        for each different value.
+        """
+        names = [name for name in released.raw if name in source.schema]
+        if released.is_whole:
+            file_hashes, source_hashes = _whole_hashes(released.table, source, names, align)
+            return cls(lambda _: file_hashes, lambda _: source_hashes)
+        lookups: tuple[dict[str, _Lookup], dict[str, _Lookup]] = {}, {}
+        for name in names:
+            kinds = [plain_values(pl.Series([], dtype=table.schema[name])).dtype for table in (released.table, source)]
+            if kinds[0] == kinds[1] and (align is aligned or kinds[0] != pl.String):
+                continue
+            different = [_different(table, name) for table in (released.table, source)]
+            for lookup, values, alike in zip(lookups, different, align(different[0], different[1]), strict=True):
+                keys = values.hash(seed=_LOOKUP_SEED).to_numpy()
+                order = np.argsort(keys)
+                lookup[name] = _Lookup(keys[order], alike.gather(order))
+        file, raw = lookups
+        return cls(lambda batch: _hashes(batch, names, file), lambda batch: _hashes(batch, names, raw))
+
+
+def _hashes(batch: AuditedTable, names: Sequence[str], lookups: dict[str, _Lookup]) -> Hashes:
+    """A hash of the raw values of every row of a batch."""
+    hashes = np.zeros(batch.height(), np.uint64)
+    for place, series in enumerate(batch.frame(names).get_columns(), 1):
+        side, lookup = side_of(series), lookups.get(series.name)
+        known = replace(side, values=plain_values(side.values)) if lookup is None else lookup.side(side)
+        add_hashes(hashes, known, place)
+    return hashes
+
+
+def _whole_hashes(
+    file: AuditedTable, source: AuditedTable, names: Sequence[str], align: Align
+) -> tuple[Hashes, Hashes]:
+    """The same of every row of both tables, read some columns at a time."""
+    hashes = np.zeros(file.height(), np.uint64), np.zeros(source.height(), np.uint64)
+    width = min(file.width, source.width)
+    with ThreadPoolExecutor(2) as pool:
+        for begin in range(0, len(names), width):
+            at_once = names[begin : begin + width]
+            pairs = zip(file.frame(at_once).get_columns(), source.frame(at_once).get_columns(), strict=True)
+            for place, pair in enumerate(pairs, begin + 1):
+                sides = list(pool.map(side_of, pair))
+                values = align(sides[0].values, sides[1].values)
+                sides = [replace(side, values=series) for side, series in zip(sides, values, strict=True)]
+                list(pool.map(add_hashes, hashes, sides, (place, place)))
+    return hashes
+
+
+def _different(table: AuditedTable, name: str) -> pl.Series:
+    """The different values of a column and a missing one."""
+    values = replace(table, lazy=table.lazy.select(pl.col(name).unique())).frame([name]).to_series()
+    if isinstance(values.dtype, (pl.Categorical, pl.Enum)):
+        values = values.cast(pl.String)
+    return values.extend(pl.Series([None], dtype=values.dtype)).unique()
+
+
+# --- multisets of rows --------------------------------------------------------------------------------------------
+
+
+class KeyTally:
+    """The number and the sum of the keys of rows, and, if they are to be compared one by one, the keys."""
+
+    def __init__(self, *, keep: bool = False) -> None:
+        self.rows = self.total = 0
+        self.keys = HashShards() if keep else None
+
+    def add(self, groups: IntArray, hashes: Hashes) -> None:
+        """The next rows: their groups and the hashes of their values; those of no group (-1) are left out."""
+        for part in parts_of(groups) if self.keys is None else [slice(None)]:
+            keys = row_keys(groups[part], hashes[part])
+            if groups[part].min(initial=0) < 0:
+                keys = keys[groups[part] >= 0]
+            self.rows += len(keys)
+            self.total = (self.total + int(keys.sum(dtype=np.uint64))) % 2**64
+            if self.keys is not None:
+                self.keys.add(keys)
+
+    def equals(self, other: KeyTally) -> bool:
+        """Whether both are of equal multisets."""
+        return (self.rows, self.total) == (other.rows, other.total)
+
+    def differences(self, other: KeyTally) -> tuple[int, int]:
+        """How many members of each multiset the other has not; both were kept."""
+        assert self.keys is not None
+        assert other.keys is not None
+        return (0, 0) if self.equals(other) else differing(self.keys, other.keys)
+
+
+def row_keys(groups: IntArray, hashes: Hashes) -> Hashes:
+    """A key of every row, out of its group and the hash of its values."""
+    return mixed(groups.astype(np.uint64) * _GROUP ^ hashes)

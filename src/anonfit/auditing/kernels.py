@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled loops of the audit: a tree of cuts over released boxes, and the way of rows down that tree.
-Called by `boxes.py` only, which explains the arrays."""
+"""Compiled loops of the audit: the numbers of equal keys (`coding.py`), the ends of numbers in a page of Parquet
+(`parquet_bytes.py`), a tree of cuts over released boxes and the way of rows down that tree (`boxes.py`, which explains
+the arrays). Each is compiled when it is first asked for: a table without a source needs only some of them."""
 
 # mypy: allow-untyped-defs, allow-untyped-calls
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from threading import RLock
 from typing import Any
 
+import numba
 import numpy as np
 
 from anonfit.runtime.compiling import inner, kernel
@@ -22,11 +24,6 @@ SCRATCH = "Tuple((i4[:, ::1], u1[:, ::1], i8[::1]))"  # work side seen
 TREE = "Tuple((i4[:, ::1], i4[::1], u1[:, ::1]))"  # nodes leaves halves
 WAYS = "Tuple((u4[:, ::1], u1[::1]))"  # steps sides
 PLACES = "Tuple((u4[:, ::1], u4[:, ::1], u4[:, ::1], u4[:, ::1]))"  # leaves places tests runs
-
-
-def _compiled(signature: str) -> Callable[[Any], Any]:
-    """Compile at import."""
-    return lambda function: kernel(function, signature)
 
 
 @inner
@@ -158,8 +155,7 @@ def _part(stack, begin, end, axis, cut, side, labels, hulls, spare):
     return middle, middle + rights
 
 
-@_compiled(f"b1({GEOMETRY}, {SCRATCH}, i8[::1], i8[:, ::1], i4[::1], i4[::1], {TREE})")
-def grow(geometry, scratch, state, waiting, stack, spare, tree):
+def _grow(geometry, scratch, state, waiting, stack, spare, tree):
     """Grow the tree of cuts until it is done (True) or its halves are full (False: call again with more room).
 
     A node is (axis, cut, left, right): cells below `cut` go left; with a negative cut, cells with bit 0 in row -1 - cut
@@ -196,8 +192,7 @@ def grow(geometry, scratch, state, waiting, stack, spare, tree):
     return True
 
 
-@_compiled(f"void(u4[:, ::1], {WAYS}, {PLACES}, u4[::1], u1[::1])")
-def locate(cells, ways, boxes, box_of_row, others):
+def _locate(cells, ways, boxes, box_of_row, others):
     """For every row the first box that holds it (the number of boxes: none), and how many others do (at most 255).
 
     Rows go down the tree together: the step of one does not wait for that of another; meanwhile `box_of_row` holds the
@@ -256,8 +251,7 @@ def _meet(label, other, starts, runs):
     return False
 
 
-@_compiled("void(i4[:, ::1], i4[::1], i4[:, ::1], i4[::1], i4[:, ::1], u1[::1])")
-def overlapping(nodes, leaves, labels, starts, runs, flags):
+def _overlapping(nodes, leaves, labels, starts, runs, flags):
     """Flag the boxes that have a point in common with another box; such a pair stands together at some leaf."""
     for node in range(len(nodes)):
         if nodes[node, 0] >= 0:
@@ -269,3 +263,77 @@ def overlapping(nodes, leaves, labels, starts, runs, flags):
                     axis += 1
                 if axis == labels.shape[1]:
                     flags[leaves[i]] = flags[leaves[j]] = 1
+
+
+def _number(keys, codes, slots, first):
+    """Number different keys 1, 2, … as they appear, and note the first row of each; returns how many there are, or -1
+    if `first` has no room for so many. `slots` is a table of twice that room, a power of two, all 0.
+    """
+    count, mask, one = 0, np.uint64(len(slots) - 1), np.uint64(1)
+    for row in range(len(keys)):
+        key = keys[row]
+        slot = ((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
+        while slots[slot] != 0 and keys[first[slots[slot] - one]] != key:
+            slot = (slot + one) & mask
+        if slots[slot] == 0:
+            if count == len(first):
+                return -1
+            first[count] = row
+            count += 1
+            slots[slot] = count
+        codes[row] = slots[slot]
+    return count
+
+
+def _runs_end(data, place, end, width, count):
+    """Where the runs end in which Parquet has so many numbers of `width` bits, repeated or packed; -1 where they hold
+    anything else: runs of no number, numbers behind the last (packed ones come by eight), bits above a number's.
+    """
+    while count > 0:
+        head, shift = np.int64(0), 0
+        while True:
+            if place >= end or shift > 28:
+                return -1
+            byte = np.int64(data[place])
+            head |= (byte & 127) << shift
+            place, shift = place + 1, shift + 7
+            if byte < 128:
+                break
+        held, size, spare = head >> 1, (width + 7) // 8, 0
+        if head & 1:
+            held, size, spare = held * 8, held * width, 7
+        if (shift > 7 and byte == 0) or held == 0 or held - count > spare or place + size > end:
+            return -1
+        if not head & 1 and width % 8 and data[place + size - 1] >> (width % 8):
+            return -1
+        place, count = place + size, count - held
+    return place
+
+
+_types: Any = numba
+# polars lends its memory, and nobody may write there.
+_KEYS, _BODY = (_types.types.Array(kind, 1, "C", readonly=True) for kind in (_types.uint64, _types.uint8))
+_LOCK = RLock()
+_KERNELS: dict[str, Any] = {
+    "grow": (_grow, f"b1({GEOMETRY}, {SCRATCH}, i8[::1], i8[:, ::1], i4[::1], i4[::1], {TREE})"),
+    "locate": (_locate, f"void(u4[:, ::1], {WAYS}, {PLACES}, u4[::1], u1[::1])"),
+    "overlapping": (_overlapping, "void(i4[:, ::1], i4[::1], i4[:, ::1], i4[::1], i4[:, ::1], u1[::1])"),
+    "number": (_number, _types.int64(_KEYS, _types.int64[::1], _types.uint32[::1], _types.int64[::1])),
+    "runs_end": (_runs_end, _types.int64(_BODY, *[_types.int64] * 4)),
+}
+
+
+def compile_all() -> None:
+    """Compile all kernels."""
+    for name in _KERNELS:
+        __getattr__(name)
+
+
+def __getattr__(name: str) -> Any:
+    """Compile a kernel when it is first asked for."""
+    if name not in _KERNELS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    with _LOCK:  # several threads may ask at once
+        if name not in globals():
+            globals()[name] = kernel(*_KERNELS[name])
+    return globals()[name]

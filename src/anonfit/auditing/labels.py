@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The audit's own reader of labels (docs/labels.md): a label becomes the set of values it means, or the cells of a
-recoding. Every set has one spelling, since a label that is written otherwise could carry a message.
+"""The audit's own reader and speller of labels (docs/labels.md): a label becomes the set of values it means, or the
+cells of a recoding; and every set has one spelling, since a label that is written otherwise could carry a message.
 
 It shares nothing with the code that writes labels, so a label that is written wrongly is read as what it says. What
 lies between two neighbouring cuts, one leaf or one word is a cell of a recoding, and missing is cell 0 of a column that
@@ -8,14 +8,16 @@ has missing values."""
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import lru_cache
+from math import floor
 
-from anonfit.auditing.meanings import LabelMeaning, moment, period
+from anonfit.auditing.meanings import Ends, LabelMeaning, LabelTree, moment, period
 
 Run = tuple[int, int]
 """The first and the last of some neighbouring cells."""
@@ -62,12 +64,16 @@ def read_bounds(lower: str | None, upper: str | None, missing: str | None, *, me
         return None
     if missing == "only":
         return ValueSet(missing=True) if lower is None and upper is None else None
-    ends = [None if text is None else _bound(text, meaning) for text in (lower, upper)]
-    if (ends[0] is None) != (lower is None) or (ends[1] is None) != (upper is None):
+    # A word stands in its column as it is: bounds are values, not labels.
+    read = _positions(meaning.order).get if meaning.type == "ordinal" else meaning.scalar
+    low, high = (None if text is None else read(text) for text in (lower, upper))
+    if (low is None) != (lower is None) or (high is None) != (upper is None):
         return None
-    if ends == [None, None]:
+    if low is None and high is None:
         return ValueSet(missing=missing == "possible", everything=True)
-    interval = _interval(ends[0], ends[1], closed=_closed_above(ends[0], ends[1], meaning))
+    # Of upper bounds only the end of a declared domain is inclusive, unless it is also a cut.
+    closed = high is not None and high == meaning.domain[1] and (high not in (meaning.cuts or ()) or low == high)
+    interval = _interval(low, high, closed=closed)
     return None if interval is None else replace(interval, missing=missing == "possible")
 
 
@@ -123,25 +129,12 @@ def _interval(lower: Decimal | None, upper: Decimal | None, *, closed: bool = Fa
     return ValueSet(intervals=(Interval(lower, upper, closed),))
 
 
-def _closed_above(lower: Decimal | None, upper: Decimal | None, meaning: LabelMeaning) -> bool:
-    """Whether an upper bound is inclusive: only the end of a declared domain is, unless it is also a cut."""
-    last = meaning.domain[1]
-    if upper is None or upper != last:
-        return False
-    return last not in (meaning.cuts or ()) or lower == last
-
-
 def _place(text: str, meaning: LabelMeaning) -> Decimal | None:
     """Where a number, a date or a word of the order stands on the column's line."""
     if meaning.type != "ordinal":
         return meaning.scalar(text)
     name = _name(text)
     return None if name is None else _positions(meaning.order).get(name)
-
-
-def _bound(text: str, meaning: LabelMeaning) -> Decimal | None:
-    """As `_place`, but a word stands in its column as it is: bounds are values, not labels."""
-    return _positions(meaning.order).get(text) if meaning.type == "ordinal" else meaning.scalar(text)
 
 
 @lru_cache(maxsize=64)
@@ -261,7 +254,7 @@ def cell_reader(meaning: LabelMeaning) -> Callable[[ValueSet], list[Run] | None]
     Where a column has no missing values, "*" is all its cells, and no other label may speak of missing.
     """
     shift, last = int(bool(meaning.missing)), meaning.cells - 1
-    present = _names(meaning) if meaning.type == "nominal" else _intervals(meaning)
+    present = _cells_of_present(meaning)
 
     def cells(values: ValueSet) -> list[Run] | None:
         runs: list[Run] = [(shift, last)] if values.everything else []
@@ -278,29 +271,24 @@ def cell_reader(meaning: LabelMeaning) -> Callable[[ValueSet], list[Run] | None]
     return cells
 
 
-def _names(meaning: LabelMeaning) -> Callable[[ValueSet], list[CellEnds]]:
-    """The leaves below names."""
+def _cells_of_present(meaning: LabelMeaning) -> Callable[[ValueSet], list[CellEnds]]:
+    """The cells of names or intervals, missing not counted: leaves below names, words, or what is between cuts."""
     below = {} if meaning.tree is None else meaning.tree.below
-    return lambda values: [below.get(name, (None, None)) for name in values.names]
-
-
-def _intervals(meaning: LabelMeaning) -> Callable[[ValueSet], list[CellEnds]]:
-    """The cells of intervals."""
+    if meaning.type == "nominal":
+        return lambda values: [below.get(name, (None, None)) for name in values.names]
     if meaning.tree is not None:
         place = {leaf_interval(leaf, meaning): number for number, leaf in enumerate(meaning.tree.leaves)}
         return lambda values: [(place.get(interval), place.get(interval)) for interval in values.intervals]
     if meaning.type == "ordinal":
-        return lambda values: [_words(interval, len(meaning.order) - 1) for interval in values.intervals]
+        return lambda values: [word_ends(interval, len(meaning.order)) for interval in values.intervals]
     cuts = {cut: number for number, cut in enumerate(sorted(meaning.cuts or ()))}
     return lambda values: [_between(interval, meaning, cuts) for interval in values.intervals]
 
 
-def _words(interval: Interval, last: int) -> CellEnds:
-    """The words of an interval of an order, whose ends are places in it."""
+def word_ends(interval: Interval, count: int) -> Run:
+    """The first and the last word of an interval of an order of so many words, whose ends are places in it."""
     low = 0 if interval.lower is None else int(interval.lower)
-    if interval.upper is None:
-        return low, last
-    return low, int(interval.upper) - (0 if interval.closed else 1)
+    return low, count - 1 if interval.upper is None else int(interval.upper) - (not interval.closed)
 
 
 def _between(interval: Interval, meaning: LabelMeaning, cuts: dict[Decimal, int]) -> CellEnds:
@@ -315,3 +303,144 @@ def _between(interval: Interval, meaning: LabelMeaning, cuts: dict[Decimal, int]
     if interval.closed:
         return low, len(cuts) if interval.upper == last else None
     return low, cuts.get(interval.upper)
+
+
+# --- spelling -----------------------------------------------------------------------------------------------------
+
+Tops = Mapping[int, Sequence[tuple[int, str]]]
+_EPOCH = datetime.datetime(1970, 1, 1)
+_WHOLE = 10**15  # whole numbers below are written without a point
+
+
+def speller(meaning: LabelMeaning, *, observed: bool) -> Callable[[str, ValueSet], bool]:
+    """A function that says whether a text, which was read as these values, is spelled as their label must be."""
+    if meaning.type not in ("nominal", "ordinal") and meaning.tree is None:
+        return lambda text, values: text in _labels_of_line(values, meaning, observed=observed)
+    read, tops = cell_reader(meaning), {} if meaning.tree is None else _tops(meaning.tree)
+
+    def is_spelled(text: str, values: ValueSet) -> bool:
+        runs = read(values)
+        return runs is None or text == _label_of_cells(runs, meaning, tops)
+
+    return is_spelled
+
+
+def _labels_of_line(values: ValueSet, meaning: LabelMeaning, *, observed: bool) -> list[str]:
+    """The label of an interval of numbers or dates; long whole numbers may have one of two forms."""
+    low, high = meaning.domain
+    domain = None if low is None or high is None else Interval(low, high, closed=True)
+    everything = values.everything or (not observed and domain is not None and values.intervals == (domain,))
+    if everything and (values.missing or not meaning.missing):
+        return ["*"]
+    if everything and (domain is None or observed):
+        return ["not missing"]
+    if not everything and not values.intervals:
+        return ["missing"]
+    inner = domain if everything and domain is not None else values.intervals[0]
+    return [("missing or " if values.missing else "") + text for text in _spelled_intervals(inner, meaning)]
+
+
+def _spelled_intervals(interval: Interval, meaning: LabelMeaning) -> list[str]:
+    if meaning.is_whole:
+        first, last = whole_ends(interval)
+        if first is not None and first == last:
+            return [str(int(first))]
+        if meaning.closed and last is not None:
+            return [f"≤ {int(last)}" if first is None else f"{int(first)}–{int(last)}"]
+        if meaning.closed and first is not None:
+            return [f"≥ {int(first)}"]
+    lower = [""] if interval.lower is None else _scalars(interval.lower, meaning.type, meaning.scale)
+    upper = [""] if interval.upper is None else _scalars(interval.upper, meaning.type, meaning.scale)
+    if interval.lower is None:
+        return [f"< {text}" for text in upper]
+    if interval.upper is None:
+        return [f"≥ {text}" for text in lower]
+    if interval.closed and interval.lower == interval.upper:
+        return lower
+    return [f"[{first}, {last}{']' if interval.closed else ')'}" for first in lower for last in upper]
+
+
+def whole_ends(interval: Interval) -> Ends:
+    """The first and the last whole number of an interval."""
+    first, upper = interval.lower, interval.upper
+    first = None if first is None else first.to_integral_value(ROUND_CEILING)
+    if upper is None:
+        return first, None
+    last = upper.to_integral_value(ROUND_FLOOR if interval.closed else ROUND_CEILING)
+    return first, last if interval.closed else last - 1
+
+
+@lru_cache(maxsize=1 << 16)
+def _scalars(value: Decimal, kind: str, scale: str | None) -> list[str]:
+    """How a number or date is written."""
+    if kind == "date":
+        return [_moment(value, scale)]
+    whole = value == value.to_integral_value()
+    if whole and abs(value) < _WHOLE:
+        return [str(int(value))]
+    return [repr(float(value)), *([str(int(value))] if whole else [])]
+
+
+def _moment(value: Decimal, scale: str | None) -> str:
+    seconds = floor(value)  # what `//` and `%` make of a Decimal below 0 is cut off at 0, not at the next number below
+    moment_of_day = _EPOCH + datetime.timedelta(seconds=seconds)
+    if scale != "time":
+        return moment_of_day.date().isoformat() if seconds % 86400 == 0 else ""
+    parts = f"{value - seconds:.9f}".partition(".")[2]
+    digits = parts[:6] if parts.endswith("000") else parts
+    return moment_of_day.isoformat() + (f".{digits}" if digits.strip("0") else "")
+
+
+def _label_of_cells(runs: list[Run], meaning: LabelMeaning, tops: Tops) -> str | None:
+    """The label of some leaves or words; None where there is none."""
+    shift, count = int(bool(meaning.missing)), meaning.cells
+    if runs == [(0, count - 1)]:
+        return "*"
+    missing = shift == 1 and bool(runs) and runs[0][0] == 0
+    known = [(max(low, shift) - shift, high - shift) for low, high in runs if high >= shift]
+    if not known:
+        return "missing" if missing else None
+    if known == [(0, count - shift - 1)]:
+        return "not missing"
+    inner = _spelled_words(known, meaning) if meaning.tree is None else _spelled_names(known, tops)
+    return None if inner is None else f"missing or {inner}" if missing else inner
+
+
+def _spelled_words(runs: list[Run], meaning: LabelMeaning) -> str | None:
+    if len(runs) > 1:
+        return None
+    (low, high), order = runs[0], meaning.order
+    if low == high:
+        return _quoted(order[low])
+    if low == 0:
+        return f"< {_quoted(order[high + 1])}"
+    if high == len(order) - 1:
+        return f"≥ {_quoted(order[low])}"
+    return f"[{_quoted(order[low])}, {_quoted(order[high + 1])})"
+
+
+def _spelled_names(runs: list[Run], tops: Tops) -> str:
+    """The fewest names of a taxonomy that are exactly these leaves."""
+    names = []
+    for low, high in runs:
+        while low <= high:
+            last, name = next((last, name) for last, name in tops[low] if last <= high)
+            names.append(name)
+            low = last + 1
+    if len(names) == 1:
+        return names[0] if INTERVAL_NAME.fullmatch(names[0]) else _quoted(names[0])
+    return "{" + ", ".join(map(_quoted, names)) + "}"
+
+
+def _tops(tree: LabelTree) -> Tops:
+    """For every leaf the nodes that begin with it, the largest first, each as its last leaf and its name."""
+    nodes: dict[int, dict[int, str]] = {}
+    *_, root = tree.below
+    for name, (first, last) in tree.below.items():  # a child, which is named where it is all of a node, comes first
+        if name != root:
+            nodes.setdefault(first, {}).setdefault(last, name)
+    return {first: sorted(names.items(), reverse=True) for first, names in nodes.items()}
+
+
+def _quoted(name: str) -> str:
+    return name if bare(name) else json.dumps(name, ensure_ascii=False)

@@ -3,7 +3,8 @@
 "columns" in recoding.json have this form; users of `audit` may write it by hand.
 
 All JSON files are read with `JsonObject`: a setting that is missing, unknown or of the wrong kind is an error, never
-ignored."""
+ignored. They are written in one layout, with one spelling of every text and number, so that neither white space nor
+needless digits or escapes can carry what no reader is shown."""
 
 from __future__ import annotations
 
@@ -161,6 +162,50 @@ class JsonObject:
         return self.label[0].upper() + self.label[1:]
 
 
+# --- layout of JSON files -----------------------------------------------------------------------------------------
+
+_ON_LINES = ("columns", "nodes", "parts", "bins")
+"""The entries of a recoding or model that have a line for each of their own entries."""
+
+
+def laid_out(path: Path) -> bool:
+    """Whether a JSON file is written in the one layout of its name; what is no JSON or not there is found by others."""
+    try:
+        text = text_of(path)
+        layout = _of_lists if path.name in ("recoding.json", "model.json") else _of_entries
+        return layout(object_of(text)) == text
+    except (OSError, ValueError):
+        return True
+
+
+def _of_entries(content: dict[str, Any]) -> str:
+    """A line for every entry, however deep."""
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _of_lists(content: dict[str, Any]) -> str:
+    """A line for every entry of the file, and for every column and list below them."""
+    return "{\n" + ",\n".join(f" {_spaced(name)}: {_lines(name, value)}" for name, value in content.items()) + "\n}\n"
+
+
+def _lines(name: str, value: Any) -> str:
+    if name not in _ON_LINES or not isinstance(value, dict | list):
+        return _dense(value) if name == "predicts" else _spaced(value)
+    if isinstance(value, dict):
+        return "{\n" + ",\n".join(f"  {_spaced(key)}: {_dense(entries)}" for key, entries in value.items()) + "\n }"
+    return "[\n" + ",\n".join("  " + (_spaced if name == "columns" else _dense)(entry) for entry in value) + "\n ]"
+
+
+def _spaced(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _dense(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+# --- meanings -----------------------------------------------------------------------------------------------------
+
 # The exponent is bounded so that a hostile text cannot ask for a number of a million digits.
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?)?", re.ASCII)
@@ -297,11 +342,16 @@ def read_meaning(name: str, entry: Mapping[str, Any]) -> LabelMeaning:
     if tree is not None and other is not None and other not in tree.leaves:
         raise RecodingError(f"The name of all others in column '{name}' is no leaf of its taxonomy.")
     ordered = kind in ("continuous", "date")
+    domain = given.get("domain", list, None) if ordered else None
+    domain = (None, None) if domain is None else domain
+    if len(domain) != 2:
+        raise RecodingError(f"The domain of column '{name}' is not a pair of ends.")
+    low, high = (None if end is None else _end(shell, end) for end in domain)
     meaning = LabelMeaning(
         name,
         shell.type,
         order=order,
-        domain=_domain(shell, given.get("domain", list, None)) if ordered else (None, None),
+        domain=(low, high),
         tree=tree,
         cuts=_cuts(shell, cuts) if ordered and cuts is not None else None,
         other=other,
@@ -333,15 +383,6 @@ def _end(shell: LabelMeaning, value: object) -> Decimal:
         kind = "a date (2024-03-01)" if shell.type == "date" else "a number"
         raise RecodingError(f"A cut or end of the domain of column '{shell.name}' is not {kind}.")
     return place
-
-
-def _domain(shell: LabelMeaning, value: Sequence[object] | None) -> Ends:
-    if value is None:
-        return None, None
-    if len(value) != 2:
-        raise RecodingError(f"The domain of column '{shell.name}' is not a pair of ends.")
-    low, high = (None if end is None else _end(shell, end) for end in value)
-    return low, high
 
 
 def _tree(name: str, taxonomy: Mapping[str, Any]) -> LabelTree:

@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 
 from anonfit.auditing.boxes import LabelBoxes
-from anonfit.auditing.coding import BoolArray, IntArray
-from anonfit.auditing.counting import CountedRows, GroupCounter, GroupCounts
+from anonfit.auditing.coding import BoolArray, Evidence, IntArray, read_persons
+from anonfit.auditing.counting import CountedRows, GroupCounter, GroupCounts, frequent_labels, group_sizes
 from anonfit.auditing.findings import (
     all_findings,
     joint_cells,
@@ -25,13 +25,18 @@ from anonfit.auditing.findings import (
     marketer_risk,
     prosecutor_risk,
 )
-from anonfit.auditing.formats import is_text_file
-from anonfit.auditing.groups import Evidence, frequent_labels, group_sizes, read_persons
-from anonfit.auditing.hashing import aligned, aligned_texts
-from anonfit.auditing.observed import ObservedValues, observed_groups
-from anonfit.auditing.reading import AuditedTable, open_table, require_columns
-from anonfit.auditing.regions import read_representatives
-from anonfit.auditing.released import boxes_of, check_labels, guess_meanings, read_columns
+from anonfit.auditing.hashing import Hashers, KeyTally, aligned, aligned_texts
+from anonfit.auditing.reading import AuditedTable, is_text_file, open_table, require_columns
+from anonfit.auditing.regions import ObservedValues, observed_groups, read_representatives
+from anonfit.auditing.released import (
+    Released,
+    RowOrder,
+    boxes_of,
+    check_labels,
+    guess_meanings,
+    open_released,
+    read_columns,
+)
 from anonfit.auditing.request import Request, check_request
 from anonfit.auditing.result import (
     UNKNOWN_PERSONS,
@@ -41,8 +46,7 @@ from anonfit.auditing.result import (
     SetSizes,
     Share,
 )
-from anonfit.auditing.rows import Released, RowOrder, open_released
-from anonfit.auditing.source import Hashers, KeyTally, SourceRows, compare_rows
+from anonfit.auditing.source import SourceRows, compare_rows
 from anonfit.errors import DataError, refuse_fork
 
 ROWS_AT_ONCE = 1 << 21

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.axes import axis_of, leaf_placer, placed_on_line
+from anonfit.auditing.boxes import axis_of, leaf_placer, placed_on_line
 from anonfit.auditing.coding import BoolArray, Coded, FloatArray, IntArray, is_text, join_codes, numbered
 from anonfit.auditing.meanings import JsonObject, LabelMeaning, object_of, read_meaning, text_of
 from anonfit.auditing.recoding import RegionNodes, read_nodes
@@ -86,7 +86,11 @@ def route(tree: ModelTree, cells: Mapping[int, IntArray], points: int) -> Iterat
             yield node, here
         elif column in cells:
             goes = ways[cells[column][here]]
-            _check_ways(goes, cells[column][here], tree.columns[column].name)
+            if ((goes < 0) | (cells[column][here] < 0)).any():
+                raise DataError(
+                    f"Some values of column '{tree.columns[column].name}' are missing or are not known to the tree, so "
+                    "it sends them nowhere; leave these rows out."
+                )
             for number, child in enumerate(tree.children[node]):
                 there = here[goes == number]
                 if len(there):
@@ -97,14 +101,6 @@ def route(tree: ModelTree, cells: Mapping[int, IntArray], points: int) -> Iterat
                 after = before & (ways == number)
                 if after.any():
                     stack.append((child, here, {**left, column: after}))
-
-
-def _check_ways(goes: Ways, cells: IntArray, name: str) -> None:
-    if ((goes < 0) | (cells < 0)).any():
-        raise DataError(
-            f"Some values of column '{name}' are missing or are not known to the tree, so it sends them nowhere; "
-            "leave these rows out."
-        )
 
 
 def leaf_of_rows(tree: ModelTree, frame: pl.DataFrame) -> IntArray:
@@ -215,17 +211,8 @@ VERSION = 1
 MODEL = "model.json"
 MOST = 1 << 53  # persons of a bin
 ENTRIES = {
-    "format",
-    "version",
-    "target",
-    "classes",
-    "class_is_public",
-    "public",
-    "populations",
-    "columns",
-    "nodes",
-    "bins",
-    "predicts",
+    *("format", "version", "target", "classes", "class_is_public", "public", "populations", "columns", "nodes"),
+    *("bins", "predicts"),
 }
 
 
@@ -251,20 +238,16 @@ class SavedTree:
 def saved_tree_of(model: Any) -> SavedTree | None:
     """The tree that a path or an object of anonfit holds; None for anything else."""
     if isinstance(model, (str, Path)):
-        return _from_path(Path(model))
+        file = Path(model) / MODEL if Path(model).is_dir() else Path(model)
+        try:
+            return read_saved_tree(text_of(file), str(file))
+        except (OSError, ValueError) as error:
+            raise ReleaseError(f"{file} cannot be read as a tree: {type(error).__name__}.") from None
     for holder in (model, getattr(model, "tree_", None)):
         writes = getattr(holder, "to_model_json", None)
         if callable(writes):
             return read_saved_tree(writes(), "the tree")
     return None
-
-
-def _from_path(path: Path) -> SavedTree:
-    file = path / MODEL if path.is_dir() else path
-    try:
-        return read_saved_tree(text_of(file), str(file))
-    except (OSError, ValueError) as error:
-        raise ReleaseError(f"{file} cannot be read as a tree: {type(error).__name__}.") from None
 
 
 def read_saved_tree(text: str, label: str) -> SavedTree:

@@ -7,17 +7,37 @@ is one more function here and one more entry in MODELS, and no other module of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from anonfit.auditing.coding import BoolArray, FloatArray, IntArray
-from anonfit.auditing.groups import ValueSpread
-from anonfit.auditing.values import Hierarchy, ReadValues
+from anonfit.auditing.coding import BoolArray, Evidence, FloatArray, IntArray, ValueCounts, count_values
+from anonfit.auditing.result import CountedFigure, Diversity
+from anonfit.auditing.values import (
+    Hierarchy,
+    RawValues,
+    Reading,
+    Reads,
+    ReadValues,
+    ValueSpread,
+    read_values,
+    spread_of,
+    type_of,
+)
 
+if TYPE_CHECKING:
+    from anonfit.auditing.request import DiversityDemand
+
+PERSONS_UNKNOWN = "Not checked: persons are told apart by their entities, which are only in the source."
+_NO_ROWS = "Not checked: there are no rows."
+_NOT_ASKED = "Nothing was asked."
+_NO_CLASSES = (
+    "Not checked: the target holds numbers or dates, and no classes of them are stated; give classes, equal_width or "
+    "type = 'nominal'."
+)
 TIE = 1e-9  # figures this near to what is asked count as equal to it
 Asked = Mapping[str, Any]
 Measured = tuple[npt.NDArray[Any], BoolArray]  # (group) the figure, and whether it is what was asked
@@ -94,8 +114,10 @@ def _closeness(spread: ValueSpread, values: ReadValues, asked: Asked) -> Measure
     """The distance between the group's values and the whole table's, by the ground that the values stand on."""
     if values.hierarchy is not None:
         figures = _hierarchical(spread, values.hierarchy)
-    else:
-        figures = _ordered(spread) if values.distance == "ordered" else _equal(spread)
+    elif values.distance == "ordered":
+        figures = _ordered(spread)
+    else:  # what the group's values have too much is what all others lack, so only values in the group count
+        figures = spread.sums(np.maximum(spread.share - spread.table_share[spread.value], 0))
     return figures, figures <= asked["t"] + TIE
 
 
@@ -242,13 +264,6 @@ MAX_CONFIDENCE = DiversityMeasure(
 )
 
 
-def _equal(spread: ValueSpread) -> FloatArray:
-    """What the group's values have too much is what all others lack, so only values in the group count."""
-    surplus = np.maximum(spread.share - spread.table_share[spread.value], 0)
-    distances: FloatArray = spread.sums(surplus)
-    return distances
-
-
 def _ordered(spread: ValueSpread) -> FloatArray:
     """The area between the two cumulated distributions.
 
@@ -282,7 +297,10 @@ def _hierarchical(spread: ValueSpread, hierarchy: Hierarchy) -> FloatArray:
     below need not be looked at.
     """
     distances, share = np.zeros(len(spread.begin)), spread.share
-    wanted = _shares_of_nodes(spread, hierarchy)
+    wanted = np.zeros(len(hierarchy.heights))  # (node) the share of the whole table that is below it
+    for level in hierarchy.nodes:
+        there = level >= 0
+        wanted += np.bincount(level[there], weights=spread.table_share[there], minlength=len(wanted))
     for level, below in zip(hierarchy.nodes[-2::-1], hierarchy.nodes[:0:-1], strict=True):
         pairs = np.flatnonzero(below[spread.value] >= 0)
         if not len(pairs):
@@ -301,15 +319,87 @@ def _hierarchical(spread: ValueSpread, hierarchy: Hierarchy) -> FloatArray:
     return distances
 
 
-def _shares_of_nodes(spread: ValueSpread, hierarchy: Hierarchy) -> FloatArray:
-    """The share of the whole table that is below each node."""
-    shares = np.zeros(len(hierarchy.heights))
-    for level in hierarchy.nodes:
-        there = level >= 0
-        shares += np.bincount(level[there], weights=spread.table_share[there], minlength=len(shares))
-    return shares
-
-
 def _runs(group: IntArray, node: IntArray) -> IntArray:
     """Where each run of equal groups and nodes begins."""
     return np.flatnonzero((np.diff(group, prepend=-1) != 0) | (np.diff(node, prepend=-1) != 0))
+
+
+# --- demands ------------------------------------------------------------------------------------------------------
+
+
+def measure_demands(
+    demands: Sequence[DiversityDemand], raw: RawValues, *, counts: ValueCounts, evidence: Evidence
+) -> list[Diversity]:
+    """Every demand on one column, whose values are counted as they stand; demands that read them otherwise count anew,
+    once for each way.
+    """
+    shared: dict[tuple[Reads, Reading], tuple[ValueSpread, ReadValues]] = {}
+    measured = []
+    for demand in demands:
+        reason = _reason(demand, raw, evidence)
+        if reason is not None:
+            measured.append(unmeasured(demand, reason))
+            continue
+        key = (demand.measure.reads, demand.reading)
+        if key not in shared:
+            shared[key] = _spread(key, raw, counts=counts, evidence=evidence)
+        measured.append(_measured(demand, *shared[key], evidence=evidence))
+    return measured
+
+
+def groups_that_miss(demand: DiversityDemand, raw: RawValues, *, evidence: Evidence) -> IntArray:
+    """The groups that are not as a demand on a column asks."""
+    if _reason(demand, raw, evidence) is not None:
+        return np.empty(0, np.int64)
+    counts = count_values(evidence.persons, evidence.grouping, raw.column, sizes=evidence.sizes)
+    spread, values = _spread((demand.measure.reads, demand.reading), raw, counts=counts, evidence=evidence)
+    _, met = demand.measure.measure(spread, values, demand.parameters)
+    return spread.groups[~met]
+
+
+def _reason(demand: DiversityDemand, raw: RawValues, evidence: Evidence) -> str | None:
+    """Why a demand cannot be checked; None if it can."""
+    if not len(raw.series):
+        return _NO_ROWS
+    if evidence.persons_unknown and not demand.measure.by_rows:
+        return PERSONS_UNKNOWN
+    reading = demand.reading
+    if demand.model == "max_confidence" and reading.classes is None and reading.equal_width is None:
+        return _NO_CLASSES if type_of(raw, reading) in ("continuous", "date") else None
+    return None
+
+
+def _spread(
+    key: tuple[Reads, Reading], raw: RawValues, *, counts: ValueCounts, evidence: Evidence
+) -> tuple[ValueSpread, ReadValues]:
+    """The spread of a column's values, read in one way."""
+    column, values = read_values(raw, key[1], reads=key[0])
+    if column is not raw.column:
+        counts = count_values(evidence.persons, evidence.grouping, column, sizes=evidence.sizes)
+    return spread_of(evidence.persons, column, counts=counts), values
+
+
+def _measured(demand: DiversityDemand, spread: ValueSpread, values: ReadValues, *, evidence: Evidence) -> Diversity:
+    """The worst group's figure, and whether all groups are as asked."""
+    model = demand.measure
+    figures, met = model.measure(spread, values, demand.parameters)
+    worst = int(np.argmin(figures) if model.worst == "smallest" else np.argmax(figures))
+    figure = CountedFigure(figures[worst].item(), int(evidence.sizes[spread.groups[worst]]))
+    if not demand.is_asked:
+        return replace(unmeasured(demand, _NOT_ASKED), found=figure)
+    good = bool(met.all())
+    diversity = replace(unmeasured(demand, model.good if good else model.bad), found=figure, met=good)
+    if model.reads != "distance":
+        return diversity
+    return replace(diversity, settings=diversity.settings | {"distance": values.distance})
+
+
+def unmeasured(demand: DiversityDemand, sentence: str) -> Diversity:
+    """A demand that nothing was found about."""
+    reading = demand.reading
+    settings = {name: value for name, value in demand.parameters.items() if name != demand.measure.asked}
+    if reading.classes is not None:
+        settings["classes"] = [float(begin) for begin in reading.classes]
+    if reading.equal_width is not None:
+        settings["equal_width"] = reading.equal_width
+    return Diversity(demand.column, demand.model, None, demand.asked, None, sentence, settings, demand.measure.by_rows)

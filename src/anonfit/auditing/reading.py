@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads any table for the audit: a file or a frame becomes an `AuditedTable` whose missing values are all null.
-The audit reads for itself, so that a fault of the package's own reader cannot hide a fault of its writer."""
+"""Reads any table for the audit: a file or a frame becomes an `AuditedTable` whose missing values are all null. The
+audit reads for itself, so that a fault of the package's own reader cannot hide a fault of its writer."""
 
 from __future__ import annotations
 
@@ -14,18 +14,15 @@ from typing import Any, Literal, TypeAlias
 
 import polars as pl
 from polars.exceptions import PolarsError
+from polars.selectors import by_name
 
 from anonfit.auditing.coding import as_pointers, few_texts
-from anonfit.auditing.file_bytes import unquoted
-from anonfit.auditing.formats import PACKED, endings, format_of, is_text_file
+from anonfit.auditing.file_bytes import ReadForm, unquoted
+from anonfit.auditing.formats import DELIMITERS, PACKED, endings, format_of
 from anonfit.auditing.source_files import foreign_reader, read_text, without_codes
 from anonfit.errors import DataError, did_you_mean, refuse_patterns
 
-_DELIMITERS = (",", ";", "\t", "|")
-_CELLS = {
-    "text": 160_000_000,
-    "typed": 60_000_000,
-}  # held in memory together; larger tables are read in parts
+_CELLS = {"text": 160_000_000, "typed": 60_000_000}  # held in memory together; larger tables are read in parts
 _BYTES_PER_CELL = 12  # of a text file, about
 _ROWS_PER_TEXT = 8  # at least, for a column of few different texts
 
@@ -103,6 +100,43 @@ class AuditedTable:
         return replace(self, lazy=pl.DataFrame(columns).lazy())
 
 
+@dataclass(frozen=True, slots=True)
+class ReleasedText:
+    """The text file of a release, whose layout is stated and not found."""
+
+    path: Path
+    texts: tuple[str, ...]  # the columns that hold texts: the others may have decimal commas
+    form: ReadForm
+
+    def scanned(self, missing: Sequence[str]) -> tuple[pl.LazyFrame, int, TextScan, str]:
+        """Its lines as a lazy frame, the number of cells, how to scan it with dictionaries, and its name."""
+        label = f"the file '{self.path.name}'"
+        if not self.path.is_file():
+            raise DataError(f"{_begin(label)} does not exist or is not a file.")
+
+        def scan(texts: Iterable[str]) -> pl.LazyFrame:
+            lines = pl.scan_csv(
+                self.path,
+                separator=self.form.delimiter,
+                infer_schema=False,
+                null_values=list(missing),
+                glob=False,
+                with_column_names=unquoted,
+            )
+            if self.form.decimal != ".":
+                numbers = [by_name(name).as_expr() for name in _schema(lines, label) if name not in self.texts]
+                lines = lines.with_columns(number.str.replace(",", ".", literal=True) for number in numbers)
+            return lines.cast(dict.fromkeys(texts, pl.Categorical()))
+
+        return scan(()), self.path.stat().st_size // _BYTES_PER_CELL, scan, label
+
+
+def released_file(path: Path, texts: Iterable[str], form: ReadForm) -> Path | ReleasedText:
+    """The data file of a release as it is read: one that is laid out as usual is found to be so."""
+    is_plain = form == ReadForm() or not is_text_file(path)
+    return path if is_plain else ReleasedText(path, tuple(texts), form)
+
+
 def require_columns(table: AuditedTable, names: Iterable[str], *, purpose: str) -> None:
     """Raise if the table lacks a column, naming the nearest one it has."""
     for name in names:
@@ -129,7 +163,10 @@ def open_table(
     """
     kind: Literal["text", "typed"] = "typed"
     scan = None
-    if isinstance(data, (str, Path)):
+    if isinstance(data, ReleasedText):
+        lazy, cells, scan, label = data.scanned(missing)
+        kind = "text"
+    elif isinstance(data, (str, Path)):
         owned = None if columns is None else _owned(Path(data), columns, missing, care)
         lazy, cells, scan, label = owned or _scan(Path(data), missing, stripped=stripped)
         kind = "text" if scan else "typed"
@@ -145,7 +182,8 @@ def open_table(
     if nested:
         raise DataError(f"Column '{nested[0]}' of {label} holds nested values: an audit needs one value per cell.")
     width = len(schema) if cells <= _CELLS[kind] else len(schema) * _CELLS[kind] // cells
-    clean = {name: _clean_type(dtype) for name, dtype in schema.items()}
+    clean = {name: pl.String() if _is_text(dtype) else dtype for name, dtype in schema.items()}
+    clean |= {name: pl.Int64() for name, dtype in schema.items() if isinstance(dtype, pl.Duration)}
     return AuditedTable(lazy, clean, label, max(1, width), tuple(missing), kind, scan, whole_lines=scan is not None)
 
 
@@ -179,16 +217,15 @@ def _is_plain(path: Path, columns: Sequence[str]) -> bool:
         return path.suffix.lower() == ".zst"
 
 
+def is_text_file(data: object) -> bool:
+    """Whether this is a path of a text file."""
+    known = format_of(Path(data)) if isinstance(data, (str, Path)) else None
+    return isinstance(data, ReleasedText) or (known is not None and known.scan is None)
+
+
 def _begin(label: str) -> str:
     """A label at the beginning of a sentence."""
     return label[0].upper() + label[1:]
-
-
-def _clean_type(dtype: pl.DataType) -> pl.DataType:
-    """The type that `_clean` makes of a type."""
-    if _is_text(dtype):
-        return pl.String()
-    return pl.Int64() if isinstance(dtype, pl.Duration) else dtype
 
 
 def _is_text(dtype: pl.DataType) -> bool:
@@ -204,7 +241,9 @@ def _clean(series: pl.Series, missing: Sequence[str]) -> pl.Series:
     if series.dtype == pl.Binary:
         series = series.bin.encode("hex")
     if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
-        if not _known_texts(series.dtype).is_in(list(missing)).any():
+        known = series.dtype.categories  # some may occur in no row
+        known = known if isinstance(known, pl.Series) else known.to_series()
+        if not known.is_in(list(missing)).any():
             return series
         series = series.cast(pl.String)
     if not _is_text(series.dtype):
@@ -212,12 +251,6 @@ def _clean(series: pl.Series, missing: Sequence[str]) -> pl.Series:
     series = series.cast(pl.String)
     lost = series == missing[0] if len(missing) == 1 else series.is_in(list(missing))
     return pl.select(pl.when(~lost).then(series).alias(series.name)).to_series() if lost.any() else series
-
-
-def _known_texts(dtype: Any) -> pl.Series:
-    """All texts that a column in a dictionary may point to; some may occur in no row."""
-    categories: pl.Series = dtype.categories if isinstance(dtype, pl.Enum) else dtype.categories.to_series()
-    return categories
 
 
 def _short(series: pl.Series) -> pl.Series:
@@ -302,7 +335,7 @@ def _delimiter(path: Path, label: str) -> str:
         widths = [len(fields) for fields in csv.reader(lines, delimiter=delimiter)]
         return (sum(width == widths[0] for width in widths) if widths[0] > 1 else 0), widths[0]
 
-    return max(_DELIMITERS, key=rank)
+    return max(DELIMITERS, key=rank)
 
 
 def _first_lines(path: Path, label: str) -> list[str]:

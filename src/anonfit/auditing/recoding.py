@@ -259,6 +259,26 @@ def _damaged_grid(fault: str) -> RecodingError:
     return RecodingError(f"The parts of columns in the recoding are damaged: {fault}.")
 
 
+Part = tuple[Run, ...]
+_NONE = np.empty(0, np.int64)
+
+
+def parts_of(tree: RegionTree | RegionGrid, name: str) -> tuple[list[Part], IntArray]:
+    """The different parts of a column, and the part of every region of a tree."""
+    if isinstance(tree, RegionGrid):
+        return sorted(tree.parts[name]), _NONE
+    place = tree.columns.index(name)
+    if place not in tree.sets:
+        size = int(tree.last[:, place].max(initial=0)) + 1
+        ends, of_region = np.unique(
+            tree.first[:, place].astype(np.int64) * size + tree.last[:, place], return_inverse=True
+        )
+        return [(divmod(key, size),) for key in ends.tolist()], of_region
+    rows, of_region = np.unique(tree.sets[place], axis=0, return_inverse=True)
+    cells = (np.flatnonzero(np.unpackbits(bits)).tolist() for bits in rows)
+    return [tuple(joined((cell, cell) for cell in of_part)) for of_part in cells], of_region.reshape(-1)
+
+
 _COLUMN = (
     *("name", "type", "scale", "missing", "domain", "cuts", "intervals", "order", "other", "taxonomy", "date_format"),
 )

@@ -1,60 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that the regions of a recoding are made of, column by column: runs of cells, and the values in them."""
+"""The regions of a recoding in the space of raw values: its representatives, which follow from regions, and labels that
+tell what the records of a group have (regions = "observed"), held against the recoding and the source: each lies in one
+region, no two in the same, and it tells no more and no less than what the records have."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
-from anonfit.auditing.axes import Axis, Cells, axis_of, distinct_texts
-from anonfit.auditing.boxes import LabelBoxes, box_space, locate_rows
-from anonfit.auditing.coding import Coded, IntArray, join_codes
+from anonfit.auditing.boxes import Axis, Cells, LabelBoxes, axis_of, box_space, distinct_texts, locate_rows
+from anonfit.auditing.coding import BoolArray, Coded, IntArray, join_codes
+from anonfit.auditing.hashing import mixed
 from anonfit.auditing.labels import (
     Interval,
     Run,
     ValueSet,
     cell_reader,
-    joined,
     leaf_interval,
     read_label,
+    speller,
+    whole_ends,
+    word_ends,
 )
 from anonfit.auditing.meanings import LabelMeaning, moment, number
-from anonfit.auditing.recoding import RegionGrid, RegionTree
+from anonfit.auditing.recoding import Part, RegionGrid, RegionTree, parts_of
+from anonfit.auditing.released import Released, ReleasedLabels
 from anonfit.auditing.result import LabelCheck
-from anonfit.auditing.rows import Released
-from anonfit.auditing.spelling import speller
 
-Part = tuple[Run, ...]
-_NONE = np.empty(0, np.int64)
 _DAY = 86400
-
-
-def parts_of(tree: RegionTree | RegionGrid, name: str) -> tuple[list[Part], IntArray]:
-    """The different parts of a column, and the part of every region of a tree."""
-    if isinstance(tree, RegionGrid):
-        return sorted(tree.parts[name]), _NONE
-    place = tree.columns.index(name)
-    if place not in tree.sets:
-        size = int(tree.last[:, place].max(initial=0)) + 1
-        ends, of_region = np.unique(
-            tree.first[:, place].astype(np.int64) * size + tree.last[:, place], return_inverse=True
-        )
-        return [(divmod(key, size),) for key in ends.tolist()], of_region
-    rows, of_region = np.unique(tree.sets[place], axis=0, return_inverse=True)
-    cells = (np.flatnonzero(np.unpackbits(bits)).tolist() for bits in rows)
-    return [tuple(joined((cell, cell) for cell in of_part)) for of_part in cells], of_region.reshape(-1)
 
 
 def ends_of(low: int, high: int, meaning: LabelMeaning) -> tuple[Decimal | None, Decimal | None]:
     """The ends of a run of cells between cuts."""
     cuts = sorted(meaning.cuts or ())
-    return (
-        cuts[low - 1] if low else meaning.domain[0],
-        cuts[high] if high < len(cuts) else meaning.domain[1],
-    )
+    return (cuts[low - 1] if low else meaning.domain[0]), (cuts[high] if high < len(cuts) else meaning.domain[1])
 
 
 def value_set(part: Part, meaning: LabelMeaning) -> ValueSet:
@@ -68,19 +52,14 @@ def value_set(part: Part, meaning: LabelMeaning) -> ValueSet:
         leaves = [meaning.tree.leaves[cell] for low, high in runs for cell in range(low, high + 1)]
         if meaning.type == "nominal":
             return ValueSet(missing, names=tuple(leaves))
-        return ValueSet(missing, intervals=_known(leaf_interval(leaf, meaning) for leaf in leaves))
+        intervals = (leaf_interval(leaf, meaning) for leaf in leaves)
+        return ValueSet(missing, intervals=tuple(interval for interval in intervals if interval is not None))
     if meaning.type == "ordinal":
         return ValueSet(missing, intervals=tuple(Interval(Decimal(low), Decimal(high), True) for low, high in runs))
-    return ValueSet(missing, intervals=_known(_interval(low, high, meaning) for low, high in runs))
-
-
-def _known(intervals: Iterable[Interval | None]) -> tuple[Interval, ...]:
-    return tuple(interval for interval in intervals if interval is not None)
-
-
-def _interval(low: int, high: int, meaning: LabelMeaning) -> Interval:
-    first, last = ends_of(low, high, meaning)
-    return Interval(first, last, closed=high == len(meaning.cuts or ()) and last is not None)
+    ends = [(*ends_of(low, high, meaning), high == len(meaning.cuts or ())) for low, high in runs]
+    return ValueSet(
+        missing, intervals=tuple(Interval(low, high, is_last and high is not None) for low, high, is_last in ends)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,12 +223,11 @@ def _key(part: Part, meaning: LabelMeaning) -> Hashable:
     if first is None or last is None:
         end = last if first is None else first
         return end if end is None or meaning.type == "date" else float(end)
-    return _middle_moment(first, last, meaning) if meaning.type == "date" else _middle(float(first), float(last))
-
-
-def _middle(low: float, high: float) -> float:
-    half = low / 2 + high / 2
-    return half if low <= half < high else low
+    if meaning.type == "date":
+        return _middle_moment(first, last, meaning)
+    low_end, high_end = float(first), float(last)
+    half = low_end / 2 + high_end / 2
+    return half if low_end <= half < high_end else low_end
 
 
 def _middle_moment(low: Decimal, high: Decimal, meaning: LabelMeaning) -> Decimal:
@@ -257,3 +235,173 @@ def _middle_moment(low: Decimal, high: Decimal, meaning: LabelMeaning) -> Decima
     if meaning.scale != "time":
         return low + (high - low) // (2 * _DAY) * _DAY
     return low + (((high - low) / 2 * 10**6).quantize(Decimal(1))) / 10**6
+
+
+# --- observed labels ----------------------------------------------------------------------------------------------
+
+_MISSING = ValueSet(missing=True)
+
+
+def observed_groups(
+    columns: Mapping[str, ReleasedLabels], tree: RegionTree | RegionGrid, groups: int
+) -> tuple[int, LabelBoxes | None, ObservedValues | None]:
+    """How many groups lie in no region or share one with others; the regions of all other groups as boxes; and what
+    takes in the records of the groups.
+    """
+    if not tree.fits or not columns:
+        return max(1, groups), None, None
+    meanings = {name: column.meaning for name, column in columns.items()}
+    labels = {name: [_plain_set(values, column.meaning) for values in column.sets] for name, column in columns.items()}
+    units = {name: _units(meaning) for name, meaning in meanings.items()}
+    space = region_space(meanings, tree, {name: [*labels[name], *units[name]] for name in columns})
+    # runs: (column, label)
+    runs = [[axis.runs(values) for values in sets] for axis, sets in zip(space.axes, labels.values(), strict=True)]
+    corners = [
+        np.array([label[0][0] for label in of_column], np.int32)[column.of_group]
+        for of_column, column in zip(runs, columns.values(), strict=True)
+    ]
+    parts = space.parts_at(corners, groups)
+    known: BoolArray = np.all(parts >= 0, axis=1)
+    for place, column in enumerate(columns.values()):
+        unread = np.array([values is None for values in column.without_empty], np.bool_)
+        known &= ~unread[column.of_group] & _inside(runs[place], space, place, column.of_group, parts[:, place])
+    _, region, count = np.unique(parts[known], axis=0, return_inverse=True, return_counts=True)
+    known[np.flatnonzero(known)[count[region.reshape(-1)] > 1]] = False
+    observed = [
+        _ObservedColumn.of(axis, of_column, units[name], column.of_group)
+        for axis, of_column, (name, column) in zip(space.axes, runs, columns.items(), strict=True)
+    ]
+    seen = ObservedValues(groups, observed, [meaning.tree is None for meaning in meanings.values()])
+    return groups - int(known.sum()), _boxes(space, parts, known), seen
+
+
+def _plain_set(values: ValueSet | None, meaning: LabelMeaning) -> ValueSet:
+    """A label's values in one form: a star in a column without missing values does not hold them, and an interval of
+    words or whole numbers goes from its first to its last. What is no label holds anything, here missing.
+    """
+    if values is None:
+        return _MISSING
+    if meaning.is_whole and values.intervals:
+        return replace(values, intervals=(Interval(*whole_ends(values.intervals[0]), closed=True),))
+    if meaning.type == "ordinal" and meaning.tree is None and values.intervals:
+        words = (word_ends(interval, len(meaning.order)) for interval in values.intervals)
+        return replace(values, intervals=tuple(Interval(Decimal(low), Decimal(high), True) for low, high in words))
+    return replace(values, missing=False) if values.everything and not meaning.missing else values
+
+
+def _units(meaning: LabelMeaning) -> list[ValueSet]:
+    """The leaves or words of a column; numbers and dates have none."""
+    if meaning.tree is not None:
+        if meaning.type == "nominal":
+            return [ValueSet(names=(leaf,)) for leaf in meaning.tree.leaves]
+        intervals = [leaf_interval(leaf, meaning) for leaf in meaning.tree.leaves]
+        return [ValueSet(intervals=(interval,)) for interval in intervals if interval is not None]
+    return [ValueSet(intervals=(Interval(Decimal(i), Decimal(i), closed=True),)) for i in range(len(meaning.order))]
+
+
+def _inside(runs: Sequence[list[Run]], space: RegionSpace, place: int, labels: IntArray, parts: IntArray) -> BoolArray:
+    """Whether the label of each group lies in the part of the region that its corner is in."""
+    held = [space.axes[place].runs(values) for values in space.sets[place]]
+    pairs, of_pair = np.unique(np.stack([labels, parts], axis=1), axis=0, return_inverse=True)
+    inside = np.array([part >= 0 and _within(runs[label], held[part]) for label, part in pairs.tolist()], np.bool_)
+    return inside[of_pair.reshape(-1)]
+
+
+def _within(runs: list[Run], held: list[Run]) -> bool:
+    return all(any(low <= first and last <= high for low, high in held) for first, last in runs)
+
+
+def _boxes(space: RegionSpace, parts: IntArray, known: BoolArray) -> LabelBoxes:
+    """The regions that groups lie in, as boxes."""
+    boxes = box_space(space.axes, space.sets, parts[known])
+    return replace(boxes, group_of_box=np.flatnonzero(known)[boxes.group_of_box])
+
+
+@dataclass(slots=True)
+class _ObservedColumn:
+    """What a column's labels say, and what the records of every group have: of numbers and dates the cells they reach
+    from and to, of leaves and words which there are, as one sum.
+    """
+
+    table: IntArray | None  # (cell) the leaf or word, -1: none; None: numbers and dates
+    low: IntArray  # (group) as the label says
+    high: IntArray
+    missing: BoolArray
+    signs: npt.NDArray[np.uint64]
+    seen_low: IntArray
+    seen_high: IntArray
+    seen_missing: BoolArray
+    pairs: IntArray  # of a group and a leaf or word, as one number
+
+    @classmethod
+    def of(cls, axis: Axis, runs: Sequence[list[Run]], units: Sequence[ValueSet], of_group: IntArray) -> Self:
+        groups = len(of_group)
+        table = axis.numbers(units) if units else None
+        present = [[(max(1, low), high) for low, high in label if high > 0] for label in runs]
+        low = np.array([label[0][0] if label else axis.cells for label in present], np.int64)
+        high = np.array([label[-1][1] if label else -1 for label in present], np.int64)
+        signs = np.zeros(len(runs), np.uint64)
+        if table is not None:
+            for place, label in enumerate(present):
+                held = [table[first : last + 1] for first, last in label]
+                numbers = np.unique(np.concatenate(held)) if held else np.empty(0, np.int64)
+                numbers = numbers[numbers >= 0]
+                signs[place] = mixed(numbers.astype(np.uint64) + np.uint64(1)).sum(dtype=np.uint64)
+                low[place], high[place] = (numbers[0], numbers[-1]) if len(numbers) else (axis.cells, -1)
+        missing = np.array([bool(label) and label[0][0] == 0 for label in runs], np.bool_)
+        return cls(
+            table,
+            low[of_group],
+            high[of_group],
+            missing[of_group],
+            signs[of_group],
+            np.full(groups, axis.cells, np.int64),
+            np.full(groups, -1, np.int64),
+            np.zeros(groups, np.bool_),
+            np.empty(0, np.int64),
+        )
+
+    def add(self, groups: IntArray, cells: Cells) -> None:
+        """More records."""
+        lost = cells == 0
+        self.seen_missing[groups[lost]] = True
+        groups, places = groups[~lost], cells[~lost].astype(np.int64)
+        if self.table is not None:
+            places = self.table[places]
+            self.pairs = np.union1d(self.pairs, groups * len(self.table) + places)
+        np.minimum.at(self.seen_low, groups, places)
+        np.maximum.at(self.seen_high, groups, places)
+
+    def wrong(self, *, by_ends: bool) -> BoolArray:
+        """The groups whose label is not what their records have."""
+        same = (self.seen_low == self.low) & (self.seen_high == self.high) & (self.seen_missing == self.missing)
+        if self.table is not None and not by_ends:
+            signs = np.zeros(len(self.low), np.uint64)
+            numbers = mixed((self.pairs % len(self.table)).astype(np.uint64) + np.uint64(1))
+            np.add.at(signs, self.pairs // len(self.table), numbers)
+            same &= signs == self.signs
+        wrong: BoolArray = ~same
+        return wrong
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedValues:
+    """What the records of every group have, taken in as they are found."""
+
+    groups: int
+    columns: list[_ObservedColumn]
+    by_ends: Sequence[bool] = ()
+
+    def add(self, groups: IntArray, cells: Sequence[Cells]) -> None:
+        """The groups of more records (-1: none) and their cells."""
+        inside = groups >= 0
+        for column, places in zip(self.columns, cells, strict=True):
+            column.add(groups[inside], places[inside])
+
+    def wrong(self) -> int:
+        """How many groups have a label that is not what their records have; those without any are told elsewhere."""
+        bad = np.zeros(self.groups, np.bool_)
+        for column, by_ends in zip(self.columns, self.by_ends, strict=True):
+            bad |= column.wrong(by_ends=by_ends)
+        held = (self.columns[0].seen_high >= 0) | self.columns[0].seen_missing
+        return int(np.count_nonzero(bad & held))

@@ -4,16 +4,19 @@ cannot say whether such a figure is right; it sees to it that there is nothing e
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from importlib.metadata import version
 from typing import Any
 
-from anonfit.auditing.labels import read_label
+from anonfit.auditing.labels import read_label, speller
 from anonfit.auditing.meanings import LabelMeaning
-from anonfit.auditing.spelling import speller
+from anonfit.auditing.result import Finding
 
+Json = Mapping[str, Any]
 _FEW = re.compile(r"(all but )?fewer than \d{1,18}( persons)?|not told", re.ASCII)
 _PART = re.compile(r"[<≥] [-+.\de]+|\[[-+.\de]+, [-+.\de]+\)|(-?\d+ days?, )?\d+:\d\d:\d\d(\.\d+)?", re.ASCII)
 """Parts of numbers, and spans and times of day, which files write in many ways."""
@@ -209,3 +212,52 @@ def _fits(value: Any, shape: Any, beside: Mapping[str, Any], known: KnownTexts) 
     return isinstance(value, Mapping) and all(
         name in shape and _fits(part, shape[name], value, known) for name, part in value.items()
     )
+
+
+# --- what is compared ---------------------------------------------------------------------------------------------
+
+
+def as_recounted(name: str, same: bool, good: str, bad: str) -> Finding:
+    """The finding on whether something written is what was recounted."""
+    return Finding(name, "as recounted", "as recounted" if same else "another", same, good if same else bad)
+
+
+def alike(left: Any, right: Any) -> bool:
+    """Whether two values of JSON are the same, but for the last digits of numbers that are not whole."""
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return set(left) == set(right) and all(alike(left[key], right[key]) for key in left)
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        return len(left) == len(right) and all(map(alike, left, right))
+    if isinstance(left, float) and isinstance(right, (int, float)) and not isinstance(right, bool):
+        return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
+    return type(left) is type(right) and bool(left == right)
+
+
+def entries(value: Any) -> Json:
+    """The entries of an object of JSON; of anything else, none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def listed_objects(value: Any) -> list[Json]:
+    """The objects of a list of JSON; of anything else, none."""
+    return [entry for entry in (value if isinstance(value, list) else ()) if isinstance(entry, Mapping)]
+
+
+def not_retold(names: Iterable[str], code: str) -> list[Finding]:
+    """What is said where nobody lent the code that tells texts anew."""
+    sentence = f"Not compared: nobody lent this audit the code that {code}."
+    return [Finding(name, None, None, None, sentence) for name in names]
+
+
+def as_retold(
+    sentences: Mapping[str, tuple[str, str]], compare: Callable[[], tuple[bool, ...]], *, made_by: Any, what: str
+) -> list[Finding]:
+    """Whether texts are those that follow from figures, as far as this version of anonfit can say."""
+    try:
+        same = compare()
+    except Exception:  # something of another shape than any that was ever written
+        same = (False,) * len(sentences)
+    if all(same) or made_by == version("anonfit"):
+        return [as_recounted(name, holds, *both) for (name, both), holds in zip(sentences.items(), same, strict=True)]
+    sentence = f"Not checked: another version of anonfit made {what} and may say it in other words; audit it with that."
+    return [Finding(name, "as told anew", None, None, sentence) for name in sentences]

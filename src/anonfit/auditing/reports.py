@@ -5,12 +5,10 @@ of utility, is named as not recounted."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,27 +16,40 @@ import polars as pl
 from polars.selectors import by_name
 
 from anonfit.auditing.findings import met_by_source
-from anonfit.auditing.folder import RAW_ROLES, Folder, Promise
-from anonfit.auditing.formats import is_text_file
+from anonfit.auditing.folder import (
+    NOTES,
+    RAW_ROLES,
+    Folder,
+    Promise,
+    as_stated,
+    consent_findings,
+    open_folder,
+    read_promise,
+    role_findings,
+    stated_rows,
+    suppression_finding,
+)
 from anonfit.auditing.meanings import JsonObject, LabelMeaning, object_of, text_of
-from anonfit.auditing.reading import open_table
+from anonfit.auditing.reading import is_text_file, open_table
 from anonfit.auditing.recoding import read_meanings
-from anonfit.auditing.report_shape import NOT_RECOUNTED, KnownTexts, has_shape, spelled
+from anonfit.auditing.report_shape import (
+    NOT_RECOUNTED,
+    Json,
+    KnownTexts,
+    alike,
+    as_recounted,
+    as_retold,
+    entries,
+    has_shape,
+    listed_objects,
+    not_retold,
+    spelled,
+)
 from anonfit.auditing.result import DROPPED, UNKNOWN_PERSONS, WITHHELD, Audit, Finding
 from anonfit.errors import RecodingError
 
-Json = Mapping[str, Any]
 _OF_PERSONS = (
-    "k",
-    "persons",
-    "counted",
-    "sizes",
-    "sets",
-    "prosecutor",
-    "marketer",
-    "raw_columns",
-    "diversity",
-    "notes",
+    *("k", "persons", "counted", "sizes", "sets", "prosecutor", "marketer", "raw_columns", "diversity", "notes"),
 )
 _OF_ROWS = ("rows", "quasi_identifiers", "suppressed_rows", "journalist", "joint", "sorted")
 
@@ -69,32 +80,6 @@ class CheckedReport:
         return self.audit.counted != UNKNOWN_PERSONS
 
 
-def as_recounted(name: str, same: bool, good: str, bad: str) -> Finding:
-    """The finding on whether something written is what was recounted."""
-    return Finding(name, "as recounted", "as recounted" if same else "another", same, good if same else bad)
-
-
-def alike(left: Any, right: Any) -> bool:
-    """Whether two values of JSON are the same, but for the last digits of numbers that are not whole."""
-    if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return set(left) == set(right) and all(alike(left[key], right[key]) for key in left)
-    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
-        return len(left) == len(right) and all(map(alike, left, right))
-    if isinstance(left, float) and isinstance(right, (int, float)) and not isinstance(right, bool):
-        return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
-    return type(left) is type(right) and bool(left == right)
-
-
-def entries(value: Any) -> Json:
-    """The entries of an object of JSON; of anything else, none."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def listed_objects(value: Any) -> list[Json]:
-    """The objects of a list of JSON; of anything else, none."""
-    return [entry for entry in (value if isinstance(value, list) else ()) if isinstance(entry, Mapping)]
-
-
 def _of_figures(checked: CheckedReport) -> Finding:
     """The figures of the report's audit, of its groups and columns are those of this audit, as far as both counted the
     same.
@@ -123,7 +108,10 @@ def _same_groups(checked: CheckedReport) -> bool:
     several rows numbers are multiples of k, rounded down; and several regions may have the same representatives.
     """
     bins = checked.report.get("group_sizes")
-    if not isinstance(bins, list) or not all(_is_bin(line) for line in bins):
+    of_bin = dict.fromkeys(("low", "high", "groups", "persons"), int)
+    if not isinstance(bins, list) or len(listed_objects(bins)) < len(bins):
+        return False
+    if any({name: type(value) for name, value in line.items()} != of_bin for line in bins):
         return False
     if not checked.knows_persons:
         return True
@@ -140,12 +128,6 @@ def _same_groups(checked: CheckedReport) -> bool:
     ]
     all_of_them = sum(groups for groups, _ in counted) == sum(sizes.values())
     return all_of_them and counted == [(line["groups"], line["persons"]) for line in bins]
-
-
-def _is_bin(line: Any) -> bool:
-    return isinstance(line, Mapping) and {name: type(line[name]) for name in line} == dict.fromkeys(
-        ("low", "high", "groups", "persons"), int
-    )
 
 
 def _same_columns(checked: CheckedReport) -> bool:
@@ -181,9 +163,9 @@ def _same_detail(line: Json, checked: CheckedReport) -> bool:
 
 def _formulas(folder: Folder) -> list[str]:
     """The columns of a CSV file that a spreadsheet may take for formulas: by their name or by a text."""
-    if not is_text_file(folder.data):
+    if not is_text_file(folder.table):
         return []
-    table = open_table(folder.data, missing=(), lazily=True)
+    table = open_table(folder.table, missing=(), lazily=True)
     texts = [_has_formula(by_name(name).as_expr()).alias(name) for name in table.names if name in folder.texts]
     in_column = table.lazy.select(texts).collect(engine="streaming").row(0, named=True) if texts else {}
     return [name for name in table.names if in_column.get(name) or pl.select(_has_formula(pl.lit(name))).item()]
@@ -218,8 +200,8 @@ def _in_any_order(source: Any) -> dict[str, Any]:
     return {**entries(source), "compared": sorted(map(str, compared if isinstance(compared, list) else [compared]))}
 
 
-Retell = Callable[[Path, Json, Json], tuple[Json, str]]
-"""Given a folder, its manifest and its report: the report with all that follows from the rest told anew, and its page.
+Retell = Callable[[Path, Json, Json], tuple[Json, Mapping[str, str]]]
+"""Given a folder, its manifest and its report: the report with all that follows from the rest told anew, and its pages.
 Who audits lends it, since the audit shares no code with what writes reports."""
 
 _SECTIONS = (
@@ -228,8 +210,8 @@ _SECTIONS = (
 )
 _FIELDS = ("name", "asked", "found", "met", "sentence", "where", "persons", "asked_persons")
 _OF_FOLDER = (
-    *("files", "other files", "file content", "stated columns", "stated rows", "quasi-identifiers", "consent"),
-    *("entities", "attack_limit", "suppression limit", DROPPED, "joint cells"),
+    *("files", "other files", "layout", "file content", "stated columns", "stated rows", "quasi-identifiers"),
+    *("consent", "entities", "attack_limit", "suppression limit", DROPPED, "joint cells"),
     *("prosecutor risk", "journalist risk", "marketer risk"),
 )
 """Findings of who audits a folder, or asks something of it, that its report need not have."""
@@ -246,6 +228,24 @@ def check_report(folder: Folder, promise: Promise, audit: Audit, retell: Retell 
     if promise.attack_limit < 1:
         findings.append(_of_attack(checked))
     return [*findings, *_of_texts(checked, retell)]
+
+
+def check_published(folder: Path, audit: Audit, retell: Retell) -> tuple[Finding, ...]:
+    """What the audit of a folder finds beside an audit of its data, which was made already, with the source."""
+    opened = open_folder(folder)
+    promise = read_promise(opened.spec)
+    for stated in (opened.withheld, opened.dropped):
+        stated_rows(stated, promise)
+    meanings = read_meanings(JsonObject(opened.recoding, "the recoding", RecodingError), promise.date_formats)
+    return (
+        *as_stated(
+            lambda: audit.rows, open_table(opened.table).names, columns=opened.columns, released=opened.released
+        ),
+        suppression_finding(opened, promise),
+        *role_findings(promise, meanings),
+        *consent_findings(promise),
+        *check_report(opened, promise, audit, retell),
+    )
 
 
 def not_recounted(folder: Folder) -> tuple[str, ...]:
@@ -371,7 +371,7 @@ def _of_shape(checked: CheckedReport) -> Finding:
 
     @lru_cache
     def values(name: str) -> frozenset[str]:
-        held = open_table(checked.folder.data).frame([name])[name].unique().to_list() if name in raw else []
+        held = open_table(checked.folder.table).frame([name])[name].unique().to_list() if name in raw else []
         return frozenset(map(spelled, held))
 
     known = KnownTexts(frozenset(checked.promise.roles), checked.meanings, values)
@@ -389,18 +389,15 @@ def _of_attack(checked: CheckedReport) -> Finding:
     sure = {str(inference.get("column")): entries(inference.get("learned")).get("sure") for inference in inferences}
     tolerance = 0.005 if checked.promise.only("entity") else 0.00005  # shares are rounded
     limit = checked.promise.attack_limit + tolerance
-    met = all(name in sure and _at_most(sure[name], limit) for name in checked.promise.having("sensitive"))
+    names = checked.promise.having("sensitive")
+    told = [sure[name] for name in names if sure.get(name) is not None]  # as far as a share is told
+    met = set(names) <= set(sure) and all(isinstance(share, int | float) and share <= limit for share in told)
     return as_recounted(
         "report attack",
         met,
         "A model tells of no more persons, as the report has it, than is claimed.",
         "By the report's own figures a model tells of more persons than is claimed.",
     )
-
-
-def _at_most(share: Any, limit: float) -> bool:
-    """Whether a share is within a limit, as far as it is told."""
-    return share is None or (isinstance(share, (int, float)) and share <= limit)
 
 
 # --- texts --------------------------------------------------------------------------------------------------------
@@ -418,32 +415,19 @@ def _of_texts(checked: CheckedReport, retell: Retell | None) -> list[Finding]:
         ),
         "report page": ("The page is that of the report.", "The page says something else than the report."),
     }
+    notes = [name for name in NOTES if name in folder.files]
+    if notes:
+        sentences["report notes"] = (
+            "README.txt and codebook.csv follow from the manifest, the recoding and the report.",
+            "README.txt or codebook.csv say something else than the manifest, the recoding and the report.",
+        )
     if retell is None:
         return not_retold(sentences, "tells a report anew")
 
-    def compare(tell: Retell = retell) -> tuple[bool, bool]:
-        text = text_of(folder.path / "report.html")
-        report, page = tell(folder.path, folder.manifest, checked.report)
-        return alike(dict(checked.report), dict(report)), text == page
+    def compare(tell: Retell = retell) -> tuple[bool, ...]:
+        report, pages = tell(folder.path, folder.manifest, checked.report)
+        same = {name: text_of(folder.path / name) == pages[name] for name in ("report.html", *notes)}
+        told = [all(same[name] for name in notes)] if notes else []
+        return alike(dict(checked.report), dict(report)), same["report.html"], *told
 
     return as_retold(sentences, compare, made_by=folder.manifest.get("anonfit"), what="the report")
-
-
-def not_retold(names: Iterable[str], code: str) -> list[Finding]:
-    """What is said where nobody lent the code that tells texts anew."""
-    sentence = f"Not compared: nobody lent this audit the code that {code}."
-    return [Finding(name, None, None, None, sentence) for name in names]
-
-
-def as_retold(
-    sentences: Mapping[str, tuple[str, str]], compare: Callable[[], tuple[bool, ...]], *, made_by: Any, what: str
-) -> list[Finding]:
-    """Whether texts are those that follow from figures, as far as this version of anonfit can say."""
-    try:
-        same = compare()
-    except Exception:  # something of another shape than any that was ever written
-        same = (False,) * len(sentences)
-    if all(same) or made_by == version("anonfit"):
-        return [as_recounted(name, holds, *both) for (name, both), holds in zip(sentences.items(), same, strict=True)]
-    sentence = f"Not checked: another version of anonfit made {what} and may say it in other words; audit it with that."
-    return [Finding(name, "as told anew", None, None, sentence) for name in sentences]

@@ -146,10 +146,7 @@ def check_request(request: Request) -> None:
     """Raise on demands that contradict each other or cannot mean anything."""
     if not request.quasi_identifiers:
         raise DataError("An audit needs quasi-identifiers: name the columns that an attacker may know of a person.")
-    for names, purpose in (
-        (request.quasi_identifiers, "quasi-identifiers"),
-        (request.sensitive, "sensitive columns"),
-    ):
+    for names, purpose in ((request.quasi_identifiers, "quasi-identifiers"), (request.sensitive, "sensitive columns")):
         twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
         if twice:
             raise DataError(f"Listed twice among the {purpose}: {listed(twice)}.")
@@ -270,7 +267,15 @@ def read_demand(entry: Mapping[str, Any]) -> DiversityDemand:
     faults += _reading_faults(entry)
     if faults:
         raise SpecError([f"The demand '{name}' on column '{column}' {fault}" for fault in faults])
-    return DiversityDemand(column, name, parameters, _reading(entry, column))
+    taxonomy = entry.get("taxonomy")
+    reading = Reading(
+        type=entry.get("type"),
+        order=tuple(str(word) for word in entry.get("order") or ()),
+        date_format=entry.get("date_format"),
+        taxonomy=None if taxonomy is None else read_taxonomy(taxonomy, column=column),
+        distance=entry.get("distance"),
+    )
+    return DiversityDemand(column, name, parameters, reading)
 
 
 def _reading_faults(entry: Mapping[str, Any]) -> list[str]:
@@ -287,17 +292,6 @@ def _reading_faults(entry: Mapping[str, Any]) -> list[str]:
     if entry.get("distance") == "hierarchical" and entry.get("taxonomy") is None:
         faults.append("needs the taxonomy that its hierarchical distance goes by.")
     return faults
-
-
-def _reading(entry: Mapping[str, Any], column: str) -> Reading:
-    taxonomy = entry.get("taxonomy")
-    return Reading(
-        type=entry.get("type"),
-        order=tuple(str(word) for word in entry.get("order") or ()),
-        date_format=entry.get("date_format"),
-        taxonomy=None if taxonomy is None else read_taxonomy(taxonomy, column=column),
-        distance=entry.get("distance"),
-    )
 
 
 def read_sensitive(given: object) -> tuple[tuple[str, ...], tuple[DiversityDemand, ...]]:
@@ -327,10 +321,10 @@ def read_targets(given: Sequence[object], max_confidence: float) -> tuple[Divers
     if not given:
         raise SpecError(["'max_confidence' is of targets, and none is named: list them in 'targets'."])
     asked = {"max_confidence": max_confidence}
-    return tuple(DiversityDemand(name, "max_confidence", asked, reading) for name, reading in map(_target, given))
+    return tuple(DiversityDemand(name, "max_confidence", asked, reading) for name, reading in map(read_target, given))
 
 
-def _target(entry: object) -> tuple[str, Reading]:
+def read_target(entry: object) -> tuple[str, Reading]:
     """The column of a target, and how its classes are made."""
     if isinstance(entry, str):
         return entry, Reading()

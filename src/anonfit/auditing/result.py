@@ -52,7 +52,10 @@ def few(number: int, k: int) -> bool:
 def plain(value: Any, k: int = 0) -> Any:
     """A tree of dataclasses as JSON-ready values; with k, every figure about fewer than k persons is a text instead."""
     if isinstance(value, Share):
-        return _plain_share(value, k)
+        words = f"fewer than {k}" if few(value.persons, k) else f"all but fewer than {k}"
+        if few(value.persons, k) or few(value.of - value.persons, k):
+            return {"persons": words, "share": f"{words} persons"}
+        return {"persons": value.persons, "share": value.share}
     if isinstance(value, CountedFigure):
         return f"fewer than {k}" if few(value.persons, k) or few(value.rest, k) else plain(value.value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -66,14 +69,6 @@ def plain(value: Any, k: int = 0) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(part, k) for part in value]
     return "infinite" if isinstance(value, float) and isinf(value) else value  # JSON has no such number
-
-
-def _plain_share(value: Share, k: int) -> dict[str, Any]:
-    if few(value.persons, k):
-        return {"persons": f"fewer than {k}", "share": f"fewer than {k} persons"}
-    if few(value.of - value.persons, k):
-        return {"persons": f"all but fewer than {k}", "share": f"all but fewer than {k} persons"}
-    return {"persons": value.persons, "share": value.share}
 
 
 def _of_demands(audit: Audit) -> Iterator[str]:

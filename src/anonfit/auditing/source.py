@@ -6,36 +6,234 @@ if these differ, key by key."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.boxes import LabelBoxes, Located, locate_source
-from anonfit.auditing.coding import BoolArray, Hashes, IntArray
-from anonfit.auditing.hashing import (
-    Align,
-    ComparedColumn,
-    HashShards,
-    add_hashes,
-    aligned,
-    aligned_texts,
-    differing,
-    mixed,
-    parts_of,
-    plain_values,
-    side_of,
+from anonfit.auditing.boxes import Axis, Cells, LabelBoxes, PlacedColumn, locate_rows
+from anonfit.auditing.coding import (
+    BoolArray,
+    Coded,
+    Evidence,
+    Hashes,
+    IntArray,
+    RowGroups,
+    RowPersons,
+    coded,
+    coded_values,
+    join_codes,
+    numbered,
+    persons_in_groups,
+    read_persons,
 )
-from anonfit.auditing.observed import ObservedValues, ReleasedRegions, withholding_of
-from anonfit.auditing.reading import AuditedTable
+from anonfit.auditing.hashing import Hashers, KeyTally, aligned_texts, row_keys
+from anonfit.auditing.models import groups_that_miss
+from anonfit.auditing.reading import AuditedTable, require_columns
+from anonfit.auditing.regions import ObservedValues, RegionSpace, region_space
+from anonfit.auditing.released import Released, batches_of
 from anonfit.auditing.request import Request
 from anonfit.auditing.result import CountedFigure, Share, SourceCheck
-from anonfit.auditing.rows import Released, batches_of
+from anonfit.auditing.values import RawValues
 
-_GROUP = np.uint64(0xD6E8FEB86659FD93)
-_SEED = 0x3C6EF372
+# --- raw rows -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Where the raw rows lie in a release, and what was strange about them."""
+
+    group: IntArray  # (row) the group whose box holds it, -1: none
+    others: npt.NDArray[np.uint8]  # (row) how many further boxes hold it
+    cells: list[Cells]  # (column)(row)
+    beyond: int
+    unknown: int
+    dropped: int  # rows that were left out for a missing value
+    outside: int  # rows that are in no group, though they were not left out
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRows:
+    """The cells of raw rows, column by column, and which rows were left out on purpose (None: none)."""
+
+    cells: list[Cells]
+    rows: int
+    lost: BoolArray | None
+    beyond: int
+    unknown: int
+    dropped: int
+
+
+def locate_source(
+    boxes: LabelBoxes, source: AuditedTable, *, quasi_identifiers: Sequence[str], **left_out: Any
+) -> Located:
+    """Find the group of every raw row by the labels alone. Rows that were left out (see `place_rows`) are in no group,
+    though some labels would hold them.
+    """
+    placed = place_rows(boxes.axes, source, quasi_identifiers=quasi_identifiers, **left_out)
+    group, others = locate_rows(boxes, placed.cells, rows=placed.rows)
+    lost = 0
+    if placed.lost is not None:
+        group[placed.lost] = -1
+        lost = int(np.count_nonzero(placed.lost))
+    outside = int(np.count_nonzero(group < 0)) - lost
+    return Located(group, others, placed.cells, placed.beyond, placed.unknown, placed.dropped, outside)
+
+
+def place_rows(
+    axes: Sequence[Axis],
+    source: AuditedTable,
+    *,
+    quasi_identifiers: Sequence[str],
+    drops_missing: bool = False,
+    complete: Sequence[str] = (),
+    leaves_out_unknown: bool = False,
+) -> PlacedRows:
+    """The cells of every raw row. Rows with a missing value, or with one that the recoding does not know (a category,
+    or a number beyond the declared domain), may be left out on purpose; `complete` are columns beside the
+    quasi-identifiers that a row with a missing value was left out for, too.
+    """
+    require_columns(source, quasi_identifiers, purpose="a quasi-identifier")
+    series = source.frame(quasi_identifiers).get_columns()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = [pool.submit(axis.place, column) for axis, column in zip(axes, series, strict=True)]
+        placed: list[PlacedColumn] = [job.result() for job in jobs]
+    rows = len(series[0]) if series else source.height()
+    strange = [column.strangers for column in placed if column.strangers is not None] if leaves_out_unknown else []
+    lost = np.any(strange, axis=0) if strange else None
+    dropped = 0
+    if drops_missing and placed:
+        lacking = [column.cells == 0 for column in placed]
+        lacking += [column.is_null().to_numpy() for column in source.frame(complete)] if complete else []
+        missing = np.any(lacking, axis=0)
+        lost = missing if lost is None else lost | missing
+        dropped = int(np.count_nonzero(missing))
+    beyond, unknown = sum(column.beyond for column in placed), sum(column.unknown for column in placed)
+    return PlacedRows([column.cells for column in placed], rows, lost, beyond, unknown, dropped)
+
+
+# --- regions that had to be withheld ------------------------------------------------------------------------------
+
+_ROWS, _PERSONS, _ENTITY, _GROUP = "rows", "persons", "entity", "group"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedRegions:
+    """The regions whose rows are to be released, and rows of these that are in no group."""
+
+    space: RegionSpace
+    names: tuple[str, ...]  # quasi-identifiers
+    released: pl.DataFrame  # (region) its part of every column
+    missed: int
+
+    def mask(self, batch: AuditedTable, request: Request) -> BoolArray:
+        """Which rows are to be released."""
+        parts = _parts(self.space, self.names, batch, request)
+        keys = _frame(parts).with_row_index("row")
+        known = keys.join(self.released, on=self.released.columns, how="semi")["row"].to_numpy()
+        chosen = np.zeros(len(parts), np.bool_)
+        chosen[known] = True
+        return chosen
+
+
+@dataclass(slots=True)
+class Withholding:
+    """Collects the rows of the source, to find out which regions had to be withheld."""
+
+    request: Request
+    names: tuple[str, ...]  # quasi-identifiers
+    space: RegionSpace
+    asked: tuple[str, ...]  # raw columns
+    text_file: bool
+    kinds: list[pl.DataFrame] = field(default_factory=list)
+
+    def add(self, batch: AuditedTable, groups: IntArray) -> None:
+        """More rows, and the groups that they are in (-1: none)."""
+        parts = _parts(self.space, self.names, batch, self.request)
+        entity, count = self.request.entity, self.request.count
+        raw = [series.alias(f"raw {place}") for place, series in enumerate(batch.frame(self.asked).get_columns())]
+        columns = [*_frame(parts).get_columns(), pl.Series(_GROUP, groups), *raw]
+        if entity is not None and entity in batch.schema:
+            columns.append(batch.frame([entity]).to_series().alias(_ENTITY))
+        numbers = np.ones(len(parts), np.int64)
+        if count is not None and count in batch.schema:
+            places = read_persons(batch.frame([count]), entity=None, count=count).numbers
+            numbers = numbers if places is None else places
+        frame = pl.DataFrame(columns).with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+        frame = frame.with_columns(pl.lit(1, pl.Int64).alias(_ROWS), pl.Series(_PERSONS, numbers))
+        self.kinds.append(_summed(frame.filter(pl.Series((parts >= 0).all(axis=1)))))
+
+    def judged(self) -> ReleasedRegions:
+        """What is to be released of all rows taken in."""
+        frame = _summed(pl.concat(self.kinds, how="vertical_relaxed"))
+        left = np.ones(len(frame), np.bool_)
+        while len(missed := self._missed(frame, left)):
+            left[missed] = False
+        kept = frame.filter(pl.Series(left))
+        outside = int(kept.filter(pl.col(_GROUP) < 0)[_ROWS].sum())
+        return ReleasedRegions(self.space, self.names, kept.select(_part_names(len(self.names))).unique(), outside)
+
+    def _missed(self, frame: pl.DataFrame, left: BoolArray) -> IntArray:
+        """The rows, of those left, in groups that miss a demand."""
+        rows = np.flatnonzero(left)
+        table = frame[rows]
+        entities = coded(table[_ENTITY]) if _ENTITY in table.columns else None
+        persons = RowPersons(entities=entities) if entities is not None else RowPersons(table[_PERSONS].to_numpy())
+        bad = np.zeros(len(rows), np.bool_)
+        request = self.request
+        for names, k in [(demand.columns, demand.k) for demand in request.sets] or [(self.names, request.k)]:
+            keys = [table[f"part {self.names.index(name)}"].to_numpy() for name in names]
+            codes, _ = join_codes([Coded(key, int(key.max(initial=0)) + 1) for key in keys], len(rows))
+            group, first = numbered(codes)
+            grouping = RowGroups(group - 1, len(first), first)
+            sizes = persons_in_groups(persons, grouping.of_row, grouping.count)
+            failing = sizes < (k or 0)
+            evidence = Evidence(grouping, persons, sizes)
+            for demand in (*request.diversity, *request.targets):
+                if demand.is_asked and demand.column in self.asked:
+                    series = table[f"raw {self.asked.index(demand.column)}"].alias(demand.column)
+                    raw = RawValues(series, coded_values(series), self.text_file)
+                    failing[groups_that_miss(demand, raw, evidence=evidence)] = True
+            bad |= failing[grouping.of_row]
+        return rows[bad]
+
+
+def withholding_of(request: Request, names: Sequence[str], source: AuditedTable) -> Withholding | None:
+    """What judges the rows of a source; None where the recoding is not known, or is not of these columns."""
+    if request.tree is None or not request.tree.fits or request.meanings is None:
+        return None
+    space = region_space({name: request.meanings[name] for name in names}, request.tree)
+    columns = (demand.column for demand in (*request.diversity, *request.targets))
+    asked = dict.fromkeys(name for name in columns if name in source.schema and name not in names)
+    return Withholding(request, tuple(names), space, tuple(asked), source.is_text)
+
+
+def _parts(space: RegionSpace, names: Sequence[str], batch: AuditedTable, request: Request) -> IntArray:
+    """The parts of every row's region, -1 where it has none."""
+    placed = place_rows(space.axes, batch, quasi_identifiers=names, **request.left_out)
+    parts = space.parts_at(placed.cells, placed.rows)
+    if placed.lost is not None:
+        parts[placed.lost] = -1
+    return parts
+
+
+def _part_names(count: int) -> list[str]:
+    return [f"part {place}" for place in range(count)]
+
+
+def _frame(parts: IntArray) -> pl.DataFrame:
+    return pl.DataFrame(parts, schema=dict.fromkeys(_part_names(parts.shape[1]), pl.Int64))
+
+
+def _summed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Every kind of row once, with the numbers of all."""
+    kinds = [name for name in frame.columns if name not in (_ROWS, _PERSONS)]
+    return frame.group_by(kinds, maintain_order=True).agg(pl.col(_ROWS, _PERSONS).sum())
 
 
 # --- where raw rows lie -------------------------------------------------------------------------------------------
@@ -132,123 +330,7 @@ class SourceRows:
             self.located.group[~self.judged.mask(self.table, self.request)] = -1
 
 
-# --- hashes of raw values -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Lookup:
-    """The different values of a column, told by hashes, and what each is where both tables have one type."""
-
-    keys: Hashes  # (value) rising
-    values: pl.Series  # (value)
-
-    def side(self, column: ComparedColumn) -> ComparedColumn:
-        """A column with its values replaced; missing ones are among those that are known."""
-        places = np.searchsorted(self.keys, column.values.hash(seed=_SEED).to_numpy())
-        return replace(column, values=self.values.gather(places))
-
-
-@dataclass(frozen=True, slots=True)
-class Hashers:
-    """How rows of the file and of the source are hashed, so that equal raw values have equal hashes."""
-
-    file: Callable[[AuditedTable], Hashes]
-    source: Callable[[AuditedTable], Hashes]
-
-    @classmethod
-    def of(cls, released: Released, source: AuditedTable, *, align: Align = aligned) -> Hashers:
-        """Values of types that differ, and texts of numbers, are made alike: in two whole tables row by row, else once
-        for each different value.
-        """
-        names = [name for name in released.raw if name in source.schema]
-        if released.is_whole:
-            file_hashes, source_hashes = _whole_hashes(released.table, source, names, align)
-            return cls(lambda _: file_hashes, lambda _: source_hashes)
-        lookups: tuple[dict[str, _Lookup], dict[str, _Lookup]] = {}, {}
-        for name in names:
-            kinds = [plain_values(pl.Series([], dtype=table.schema[name])).dtype for table in (released.table, source)]
-            if kinds[0] == kinds[1] and (align is aligned or kinds[0] != pl.String):
-                continue
-            different = [_different(table, name) for table in (released.table, source)]
-            for lookup, values, alike in zip(lookups, different, align(different[0], different[1]), strict=True):
-                keys = values.hash(seed=_SEED).to_numpy()
-                order = np.argsort(keys)
-                lookup[name] = _Lookup(keys[order], alike.gather(order))
-        file, raw = lookups
-        return cls(lambda batch: _hashes(batch, names, file), lambda batch: _hashes(batch, names, raw))
-
-
-def _hashes(batch: AuditedTable, names: Sequence[str], lookups: dict[str, _Lookup]) -> Hashes:
-    """A hash of the raw values of every row of a batch."""
-    hashes = np.zeros(batch.height(), np.uint64)
-    for place, series in enumerate(batch.frame(names).get_columns(), 1):
-        side, lookup = side_of(series), lookups.get(series.name)
-        known = replace(side, values=plain_values(side.values)) if lookup is None else lookup.side(side)
-        add_hashes(hashes, known, place)
-    return hashes
-
-
-def _whole_hashes(
-    file: AuditedTable, source: AuditedTable, names: Sequence[str], align: Align
-) -> tuple[Hashes, Hashes]:
-    """The same of every row of both tables, read some columns at a time."""
-    hashes = np.zeros(file.height(), np.uint64), np.zeros(source.height(), np.uint64)
-    width = min(file.width, source.width)
-    with ThreadPoolExecutor(2) as pool:
-        for begin in range(0, len(names), width):
-            at_once = names[begin : begin + width]
-            pairs = zip(file.frame(at_once).get_columns(), source.frame(at_once).get_columns(), strict=True)
-            for place, pair in enumerate(pairs, begin + 1):
-                sides = list(pool.map(side_of, pair))
-                values = align(sides[0].values, sides[1].values)
-                sides = [replace(side, values=series) for side, series in zip(sides, values, strict=True)]
-                list(pool.map(add_hashes, hashes, sides, (place, place)))
-    return hashes
-
-
-def _different(table: AuditedTable, name: str) -> pl.Series:
-    """The different values of a column and a missing one."""
-    values = replace(table, lazy=table.lazy.select(pl.col(name).unique())).frame([name]).to_series()
-    if isinstance(values.dtype, (pl.Categorical, pl.Enum)):
-        values = values.cast(pl.String)
-    return values.extend(pl.Series([None], dtype=values.dtype)).unique()
-
-
 # --- multisets of rows --------------------------------------------------------------------------------------------
-
-
-class KeyTally:
-    """The number and the sum of the keys of rows, and, if they are to be compared one by one, the keys."""
-
-    def __init__(self, *, keep: bool = False) -> None:
-        self.rows = self.total = 0
-        self.keys = HashShards() if keep else None
-
-    def add(self, groups: IntArray, hashes: Hashes) -> None:
-        """The next rows: their groups and the hashes of their values; those of no group (-1) are left out."""
-        for part in parts_of(groups) if self.keys is None else [slice(None)]:
-            keys = _row_keys(groups[part], hashes[part])
-            self.rows += len(keys)
-            self.total = (self.total + int(keys.sum(dtype=np.uint64))) % 2**64
-            if self.keys is not None:
-                self.keys.add(keys)
-
-    def equals(self, other: KeyTally) -> bool:
-        """Whether both are of equal multisets."""
-        return (self.rows, self.total) == (other.rows, other.total)
-
-    def differences(self, other: KeyTally) -> tuple[int, int]:
-        """How many members of each multiset the other has not; both were kept."""
-        assert self.keys is not None
-        assert other.keys is not None
-        return (0, 0) if self.equals(other) else differing(self.keys, other.keys)
-
-
-def _row_keys(groups: IntArray, hashes: Hashes) -> Hashes:
-    """A hash of every row that is in some group, out of its group and the hash of its values."""
-    if groups.min(initial=0) < 0:
-        groups, hashes = groups[groups >= 0], hashes[groups >= 0]
-    return mixed(groups.astype(np.uint64) * _GROUP ^ hashes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,8 +408,8 @@ def _with_suppressed(
     """
     inside = raw.copy()
     kept = ~suppressed[released]
-    known, numbers = np.unique(_row_keys(released[kept], released_hashes[kept]), return_counts=True)
-    keys = mixed(inside.astype(np.uint64) * _GROUP ^ raw_hashes)
+    known, numbers = np.unique(row_keys(released[kept], released_hashes[kept]), return_counts=True)
+    keys = row_keys(inside, raw_hashes)
     free = np.flatnonzero(_left(keys, known, numbers) | (inside < 0))
     for group in np.flatnonzero(suppressed):
         wanted, numbers = np.unique(released_hashes[released == group], return_counts=True)

@@ -12,6 +12,7 @@ import gzip
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -71,16 +72,13 @@ def _outside_quotes(text: str, pattern: str, by: str) -> str:
     return '"'.join(parts)
 
 
-def _content(path: Path) -> bytes:
-    try:
-        return gzip.decompress(path.read_bytes()) if path.suffix.lower() == ".gz" else path.read_bytes()
-    except (OSError, EOFError):
-        raise DataError(f"The file '{path.name}' cannot be read: it is cut short.") from None
-
-
 def _decoded(path: Path, names: Sequence[str]) -> str:
     """The signs of a file, in the first encoding that gives it the names of the columns."""
-    content = _content(path)
+    try:
+        content = path.read_bytes()
+        content = gzip.decompress(content) if path.suffix.lower() == ".gz" else content
+    except (OSError, EOFError):
+        raise DataError(f"The file '{path.name}' cannot be read: it is cut short.") from None
     encodings = ["utf-8-sig"]
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         encodings = ["utf-16"]
@@ -115,22 +113,14 @@ def _is_mostly_foreign(text: str) -> bool:
     return sum(sign.isalpha() and not sign.isascii() for sign in text[: 1 << 16]) > letters / 3
 
 
-def _divided(line: str) -> list[list[str]]:
-    """A line by every delimiter."""
-    found = []
-    for sign in _DELIMITERS:
-        fields = [field.strip().strip("\"'").strip() for field in line.split(sign)]
-        fields[0] = fields[0].lstrip("#").strip() if len(fields) > 1 else fields[0]
-        found.append(fields)
-    return found
-
-
 def _from_header(path: Path, text: str, names: Sequence[str]) -> tuple[str, list[str], str]:
     """What follows the line of names, these, and the sign between them. Columns that are only numbered had no names."""
     lines = text.split("\n")
     marked = lines[0].startswith("#")
     for place, line in enumerate(lines):
-        for sign, fields in zip(_DELIMITERS, _divided(line), strict=True):
+        for sign in _DELIMITERS:
+            fields = [field.strip().strip("\"'").strip() for field in line.split(sign)]
+            fields[0] = fields[0].lstrip("#").strip() if len(fields) > 1 else fields[0]
             if set(names) <= set(fields):
                 kept = [row for row in lines[place + 1 :] if row != line and not (marked and row.startswith("#"))]
                 return "\n".join(kept), fields, sign
@@ -202,20 +192,21 @@ def foreign_reader(kind: str) -> Callable[[Path, Sequence[str]], pl.DataFrame] |
 
 
 def _orc(path: Path, _: Sequence[str]) -> pl.DataFrame:
-    try:
-        from pyarrow import orc
-    except ModuleNotFoundError:
-        raise MissingPackage("pyarrow", "arrow", f"The file '{path.name}'") from None
+    orc = _brought("pyarrow.orc", "pyarrow", "arrow", path)
     return pl.DataFrame(orc.read_table(path))
+
+
+def _brought(module: str, package: str, extra: str, path: Path) -> Any:
+    """A module of a package that comes with an extra, which reading a file needs."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError:
+        raise MissingPackage(package, extra, f"The file '{path.name}'") from None
 
 
 def _workbook(path: Path, names: Sequence[str]) -> pl.DataFrame:
     """The first sheet that has the columns, below the row that names them."""
-    try:
-        from fastexcel import read_excel
-    except ModuleNotFoundError:
-        raise MissingPackage("fastexcel", "excel", f"The file '{path.name}'") from None
-    book = read_excel(path)
+    book = _brought("fastexcel", "fastexcel", "excel", path).read_excel(path)
     numbered = _are_numbered(names)
     for sheet in book.sheet_names:
         cells = book.load_sheet(sheet, header_row=None, skip_rows=0, dtypes="string").to_polars()
@@ -255,10 +246,7 @@ def _simple(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _statistics(path: Path, _: Sequence[str]) -> pl.DataFrame:
     """A file of SPSS, Stata or SAS; codes of which each has a label of its own are labels."""
-    try:
-        import pyreadstat
-    except ModuleNotFoundError:
-        raise MissingPackage("pyreadstat", "statistics", f"The file '{path.name}'") from None
+    pyreadstat = _brought("pyreadstat", "pyreadstat", "statistics", path)
     read: Any = getattr(pyreadstat, f"read_{_STATISTICS[path.suffix.lower()]}")
     try:
         frame, meta = read(str(path), output_format="polars")

@@ -19,7 +19,7 @@ from anonfit.auditing.meanings import JsonObject, LabelMeaning, object_of, text_
 from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.model_trees import MODEL, SavedTree, saved_tree_of
 from anonfit.auditing.reading import open_table, require_columns
-from anonfit.auditing.reports import Json, alike, as_recounted, as_retold, entries, not_retold
+from anonfit.auditing.report_shape import Json, alike, as_recounted, as_retold, entries, not_retold
 from anonfit.auditing.request import THRESHOLDS, Request, check_request, read_demand, read_targets
 from anonfit.auditing.result import PERSONS, Audit, Finding, Share, plain
 from anonfit.errors import ReleaseError
@@ -217,7 +217,9 @@ def training_rows(folder: TreeFolder, data: object) -> pl.DataFrame:
     require_columns(table, names, purpose="of the tree")
     frame = table.frame(list(dict.fromkeys(names)))
     frame = frame.drop_nulls(names) if promise.drops_missing else frame
-    edges = _edges(folder)
+    listed = entries(folder.manifest["spec"].get("workload")).get("targets") or []
+    of_class = [entry for entry in listed if isinstance(entry, Mapping) and entry.get("column") == target]
+    edges = [float(end) for entry in of_class for end in entry.get("classes") or ()]  # none where it has names
     if not edges:
         return frame
     numbers = frame[target].cast(pl.Float64, strict=False).to_numpy()
@@ -225,15 +227,6 @@ def training_rows(folder: TreeFolder, data: object) -> pl.DataFrame:
     known = _intervals(folder.saved, edges)
     names_of = pl.Series(target, [known.get(place, f"another class, {place}") for place in range(len(edges) + 1)])
     return frame.with_columns(names_of.gather(classes.tolist()).alias(target))
-
-
-def _edges(folder: TreeFolder) -> list[float]:
-    """Where the numbers of the class are parted; none where it has names."""
-    listed = entries(folder.manifest["spec"].get("workload")).get("targets") or []
-    of_class = [
-        target for target in listed if isinstance(target, Mapping) and target.get("column") == folder.saved.target
-    ]
-    return [float(end) for target in of_class for end in target.get("classes") or ()]
 
 
 def _intervals(saved: SavedTree, edges: list[float]) -> dict[int, Any]:
@@ -252,11 +245,16 @@ def check_tree_folder(
 ) -> list[Finding]:
     """All findings on the folder itself; `audit` is that of its training `rows`, where these were given."""
     report = _read(folder.path / REPORT)
-    findings = [*files_as_stated(folder.path, folder.files, (MODEL, *DRAWINGS, REPORT)), _of_model(folder)]
+    findings = [*files_as_stated(folder.path, folder.files, (MODEL, *_drawings(folder), REPORT)), _of_model(folder)]
     if report is None:
         bad = "The audit that was written is not one of anonfit, or has sections that are none."
         return [*findings, Finding("report", "as recounted", "another", met=False, sentence=bad)]
     return [*findings, _of_figures(folder, audit, rows, report), *_of_texts(folder, report, retell)]
+
+
+def _drawings(folder: TreeFolder) -> tuple[str, ...]:
+    """What the folder tells people; trees of earlier versions have no README.txt."""
+    return (*DRAWINGS, *(("README.txt",) if "README.txt" in folder.files else ()))
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -312,8 +310,8 @@ def _of_texts(folder: TreeFolder, report: Json, retell: RetellTree | None) -> li
             "The audit that was written says something else.",
         ),
         "drawings": (
-            "The drawings are those of the tree.",
-            "tree.txt, tree.svg or report.html are not drawings of the tree.",
+            "The drawings and pages are those of the tree.",
+            "tree.txt, tree.svg, report.html or README.txt are no drawings or pages of the tree.",
         ),
     }
     if retell is None:
@@ -321,10 +319,15 @@ def _of_texts(folder: TreeFolder, report: Json, retell: RetellTree | None) -> li
 
     def compare(tell: RetellTree = retell) -> tuple[bool, bool]:
         retold, drawn = tell(folder.path, folder.manifest, report)
-        drawings = {name: text_of(folder.path / name) for name in DRAWINGS}
-        return alike(dict(report), dict(retold)), drawings == dict(drawn)
+        same = all(text_of(folder.path / name) == drawn[name] for name in _drawings(folder))
+        return alike(dict(report), dict(retold)), same
 
     return as_retold(sentences, compare, made_by=folder.manifest.get("anonfit"), what="it")
+
+
+def _unknown(demands: Sequence[tuple[str, Any, str | None]]) -> tuple[Finding, ...]:
+    """Demands, each with what is asked of what, of which nothing is known without the training rows."""
+    return tuple(Finding(name, asked, None, None, NOT_COUNTED, where) for name, asked, where in demands)
 
 
 def uncounted(folder: TreeFolder) -> TreeAudit:
@@ -337,7 +340,7 @@ def uncounted(folder: TreeFolder) -> TreeAudit:
     nobody = pl.DataFrame({"span": []})
     spans = replace(
         audit_request(Request(nobody, ("span",), k=promise.k, thresholds=THRESHOLDS, missing=())),
-        findings=tuple(Finding(name, of, None, None, NOT_COUNTED, where) for name, of, where in asked),
+        findings=_unknown(asked),
         notes=("Nothing was counted: the rows that the tree was taught with were not given.",),
     )
     return TreeAudit(
@@ -354,7 +357,7 @@ def uncounted(folder: TreeFolder) -> TreeAudit:
     )
 
 
-def not_counted(asked: Mapping[str, Any], target: str) -> list[Finding]:
+def not_counted(asked: Mapping[str, Any], target: str) -> tuple[Finding, ...]:
     """What the caller asks of a tree whose training rows are not given: of nothing it is known whether it is met."""
     check_request(Request(pl.DataFrame({"span": []}), ("span",), k=asked.get("k")))
     limits: list[tuple[str, Any, str | None]] = [("k", asked["k"], None)] if "k" in asked else []
@@ -362,8 +365,7 @@ def not_counted(asked: Mapping[str, Any], target: str) -> list[Finding]:
         (limit,) = read_targets([target], asked["max_confidence"])
         limits.append((limit.model, asked["max_confidence"], target))
     models = [read_demand(entry) for entry in asked.get("diversity", ())]
-    demands = [*limits, *((demand.model, demand.column, demand.column) for demand in models)]
-    return [Finding(name, value, None, None, NOT_COUNTED, where) for name, value, where in demands]
+    return _unknown([*limits, *((demand.model, demand.column, demand.column) for demand in models)])
 
 
 def claimed(

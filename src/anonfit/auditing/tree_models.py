@@ -7,7 +7,7 @@ whatever the private ones are. Rows of one span cannot be told apart by the mode
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal
@@ -15,8 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.coding import Coded, IntArray, join_codes, numbered
-from anonfit.auditing.groups import RowPersons, group_rows, persons_in_groups
+from anonfit.auditing.coding import Coded, IntArray, RowPersons, group_rows, join_codes, numbered, persons_in_groups
 from anonfit.auditing.model_trees import (
     FittedTrees,
     ModelTree,
@@ -89,16 +88,9 @@ def spans_of_model(
     domains: Mapping[str, Sequence[object]],
     limit: int,
 ) -> tuple[IntArray, int]:
-    """The span of every row, numbered from 0, and how many outcomes were met.
-
-    Args:
-        outcomes: The model.
-        data: The rows as the model reads them: a pandas or polars frame with the columns in its order.
-        frame: The same rows.
-        public: The public columns that the model reads.
-        private: The private columns that it reads.
-        domains: The values that private columns can have; of the others those in the data.
-        limit: The most outcomes that may be asked for.
+    """The span of every row, numbered from 0, and how many outcomes were met. The model is asked for at most `limit` of
+    them. `data` are the rows as it reads them, a pandas or polars frame with the columns in its order, `frame` the same
+    rows; private columns can have the values of `domains`, the others those in the data.
     """
     if strange := [name for name in domains if name not in private]:
         raise DataError(f"Values are given for {listed(strange)}, which the model reads as no private column.")
@@ -113,7 +105,8 @@ def spans_of_model(
         )
     seen: dict[Any, int] = {}
     pairs = np.zeros(0, np.int64)  # pairs of a public combination and an outcome, as one number each
-    for points, choices in _batches(grouping.count, combinations):
+    for begin in range(0, asked, _ROWS_AT_ONCE):  # all pairs of a public combination and a private one
+        points, choices = np.divmod(np.arange(begin, min(begin + _ROWS_AT_ONCE, asked)), combinations)
         rows = _rows(data, grouping.first[points], choices, donors)
         codes = _coded(outcomes(rows), len(points), seen)
         # The limit keeps the number of outcomes below 2**31, whatever the model gives.
@@ -130,13 +123,6 @@ def _donors(name: str, frame: pl.DataFrame, domains: Mapping[str, Sequence[objec
         return values, len(values)
     first = group_rows(frame.select(name), len(frame)).first
     return first, len(first)
-
-
-def _batches(points: int, combinations: int) -> Iterator[tuple[IntArray, IntArray]]:
-    """All pairs of a public combination and a private one, some at a time."""
-    for begin in range(0, points * combinations, _ROWS_AT_ONCE):
-        pairs = np.arange(begin, min(begin + _ROWS_AT_ONCE, points * combinations))
-        yield pairs // combinations, pairs % combinations
 
 
 def _rows(data: Any, rows: IntArray, choices: IntArray, donors: Mapping[str, tuple[Any, int]]) -> Any:

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.coding import IntArray, coded_values
-from anonfit.auditing.groups import (
+from anonfit.auditing.coding import (
+    IntArray,
     RowGroups,
     RowPersons,
+    coded_values,
     count_values,
     group_rows,
-    group_sizes,
     most_frequent,
     persons_in_groups,
     read_persons,
-    share_of,
 )
+from anonfit.auditing.counting import group_sizes, share_of
 from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.model_trees import MODEL, ModelTree, SavedTree
 from anonfit.auditing.reading import open_table, require_columns
@@ -336,17 +336,13 @@ def _exposed(
     sizes = persons_in_groups(persons, of_row, groups)
     grouping = RowGroups(of_row, groups, of_row[:0])
     most = most_frequent(count_values(persons, grouping, column, sizes=sizes))
-    if not all(_is_share(confidence) for confidence in confidences):
+    if not all(isinstance(share, int | float | np.floating) and 0 < share <= 1 for share in confidences):
         raise DataError("A confidence is above 0 and at most 1.")
     # 85 % of 20 persons are 17, though 0.85 * 20 may come out a little larger.
     return tuple(
         ClassExposure(confidence, share_of(sizes, most >= confidence * sizes * (1 - 1e-12)))
         for confidence in sorted({*confidences, 1.0})
     )
-
-
-def _is_share(value: object) -> bool:
-    return isinstance(value, int | float | np.floating) and bool(0 < value <= 1)
 
 
 def _one_tree(

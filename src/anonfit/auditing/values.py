@@ -11,11 +11,23 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.axes import as_moments, distinct_texts, leaf_placer, on_line, placed_on_line
-from anonfit.auditing.coding import Coded, FloatArray, IntArray, as_numbers, coded, coded_in_order, is_text
-from anonfit.auditing.groups import value_places
+from anonfit.auditing.boxes import as_moments, distinct_texts, leaf_placer, on_line, placed_on_line
+from anonfit.auditing.coding import (
+    Coded,
+    FloatArray,
+    IntArray,
+    RowPersons,
+    ValueCounts,
+    as_numbers,
+    coded,
+    coded_in_order,
+    is_text,
+    persons_in_groups,
+    value_places,
+)
 from anonfit.auditing.meanings import LabelMeaning, LabelType
 from anonfit.errors import DataError, TaxonomyError
 
@@ -76,19 +88,13 @@ def hierarchy_of(nodes: TaxonomyNodes, leaves: Sequence[int], *, missing: bool) 
     heights = np.zeros(len(parents), np.int64)
     for node in range(len(parents) - 1, 0, -1):
         heights[parents[node]] = max(heights[parents[node]], heights[node] + 1)
-    paths = [_path(parents, end) for end in ends]
     levels = np.full((int(heights[0]) + 1, len(ends)), -1, np.int64)
-    for place, path in enumerate(paths):
-        levels[: len(path), place] = path
+    for place, end in enumerate(ends):
+        path = [end]  # from a leaf up to the root
+        while parents[path[-1]] >= 0:
+            path.append(parents[path[-1]])
+        levels[: len(path), place] = path[::-1]
     return Hierarchy(tuple(levels), heights)
-
-
-def _path(parents: Sequence[int], node: int) -> list[int]:
-    """The nodes from the root to a node."""
-    path = [node]
-    while parents[path[-1]] >= 0:
-        path.append(parents[path[-1]])
-    return path[::-1]
 
 
 Distance = Literal["equal", "ordered", "hierarchical"]
@@ -229,7 +235,9 @@ def _in_order(raw: RawValues, numbers: pl.Series) -> Coded:
 
 def _with_distance(raw: RawValues, reading: Reading) -> tuple[Coded, ReadValues]:
     """The column on the ground that distances are measured on: as asked, else by what is known of the column."""
-    series, distance = raw.series, reading.distance or _usual_distance(raw, reading)
+    series, distance = raw.series, reading.distance
+    if distance is None and reading.taxonomy is None:
+        distance = "equal" if type_of(raw, reading) == "nominal" else "ordered"
     if distance == "equal":
         return read_values(raw, reading, reads="values")
     if distance == "ordered":
@@ -240,13 +248,7 @@ def _with_distance(raw: RawValues, reading: Reading) -> tuple[Coded, ReadValues]
     leaves = _leaves(series, reading.taxonomy, reading)
     there = np.unique(leaves)
     hierarchy = hierarchy_of(reading.taxonomy, [leaf - 1 for leaf in there if leaf], missing=0 in there)
-    return Coded(leaves, len(reading.taxonomy.leaves) + 1), ReadValues(distance=distance, hierarchy=hierarchy)
-
-
-def _usual_distance(raw: RawValues, reading: Reading) -> Distance:
-    if reading.taxonomy is not None:
-        return "hierarchical"
-    return "equal" if type_of(raw, reading) == "nominal" else "ordered"
+    return Coded(leaves, len(reading.taxonomy.leaves) + 1), ReadValues(distance="hierarchical", hierarchy=hierarchy)
 
 
 def _leaves(series: pl.Series, nodes: TaxonomyNodes, reading: Reading) -> IntArray:
@@ -281,3 +283,57 @@ def _even(series: pl.Series, number: int) -> list[Decimal]:
     least, most = (Fraction(end) / scale for end in _ends(places))
     width = (most - least) / number
     return sorted({Decimal(float(least + width * step)) for step in range(1, number)})
+
+
+# --- how persons are spread over values ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSpread:
+    """Persons per group and value. Values are called by their place among all values of the table, in rising order."""
+
+    groups: IntArray  # (group) its number in the grouping; groups without persons are left out
+    begin: IntArray  # (group) its first pair
+    total: IntArray  # (group) the sum of its counts
+    group: IntArray  # (pair) rising
+    value: IntArray  # (pair) the value's place, rising within a group
+    count: IntArray  # (pair)
+    table: IntArray  # (value) persons of the whole table
+
+    def sums(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The sum of something of the pairs, per group."""
+        return np.add.reduceat(values, self.begin)
+
+    def most(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The largest of something of the pairs, per group."""
+        return np.maximum.reduceat(values, self.begin)
+
+    @property
+    def distinct(self) -> IntArray:
+        """The number of different values, per group."""
+        return np.diff(np.append(self.begin, len(self.group)))
+
+    @property
+    def share(self) -> FloatArray:
+        """The share that each pair's value has in its group."""
+        return self.count / self.total[self.group]
+
+    @property
+    def table_share(self) -> FloatArray:
+        """The share that each value has in the whole table."""
+        shares: FloatArray = self.table / self.table.sum()
+        return shares
+
+
+def spread_of(persons: RowPersons, column: Coded, *, counts: ValueCounts) -> ValueSpread:
+    """The spread of a column whose values were counted. In the whole table, too, a person has a value once."""
+    begin = np.flatnonzero(np.diff(counts.group, prepend=-1))
+    groups = counts.group[begin]
+    group = np.repeat(np.arange(len(begin)), np.diff(np.append(begin, len(counts.group))))
+    place, different = value_places(Coded(counts.value, int(counts.value.max(initial=0)) + 1))
+    if persons.entities is None:
+        table = np.bincount(place, weights=counts.persons, minlength=different).astype(np.int64)
+    else:
+        table = persons_in_groups(persons, value_places(column)[0], different)
+    total = np.add.reduceat(counts.persons, begin) if len(begin) else begin
+    return ValueSpread(groups, begin, total, group, place, counts.persons, table)

@@ -3,22 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-import typer
+from typer import Argument, Exit, Option
 
 from anonfit.auditing.result import UNKNOWN_PERSONS, figure_words
-from anonfit.cli.showing import print_json, results, stages, table
+from anonfit.cli.options import Json, Replace, names_of
+from anonfit.cli.showing import print_json, results, say, stages, table
 from anonfit.errors import RequestError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from anonfit.auditing.result import Audit, Finding
+    from anonfit.auditing.result import Audit
     from anonfit.auditing.tree_folder import TreeAudit
     from anonfit.spec.model import Spec
 
@@ -57,7 +55,7 @@ def _of_spec(path: Path, data: Any, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _demands(spec: Spec, data: Any) -> dict[str, Any]:
     """What a spec asks of sensitive columns and targets, with what the file's own values say of these."""
-    from anonfit.release.evidence import audited_demands, audited_targets
+    from anonfit.release.request import audited_demands, audited_targets
     from anonfit.release.run import read_source
     from anonfit.tables.schema import Role
 
@@ -74,21 +72,33 @@ def _demands(spec: Spec, data: Any) -> dict[str, Any]:
     return demands
 
 
-def audit_data(
-    data: str,
-    spec: Path | None,
-    *,
-    quasi_identifiers: Sequence[str],
-    sensitive: Sequence[str],
-    k: int | None,
-    source: str | None,
-    other: Path | None,
-    options: Mapping[str, Any],
-    as_json: bool,
-    html: Path | None = None,
-    replace: bool = False,
+def audit(
+    data: Annotated[str, Argument(help="A release folder, the folder of a tree, a file, or ADDRESS#TABLE.")],
+    spec: Annotated[Path | None, Argument(help="A spec: what the file's columns are, and what is asked.")] = None,
+    quasi_identifiers: Annotated[
+        str | None, Option("--quasi-identifiers", help="Columns an attacker may know: a,b,c.")
+    ] = None,
+    sensitive: Annotated[str | None, Option(help="Sensitive columns: a,b.")] = None,
+    k: Annotated[int | None, Option(help="The k that must hold.", min=1)] = None,
+    entity: Annotated[str | None, Option(help="Column whose different values are the persons.")] = None,
+    count: Annotated[str | None, Option(help="Column with the persons a row stands for.")] = None,
+    source: Annotated[str | None, Option(help="The raw table, a file or ADDRESS#TABLE: compared row for row.")] = None,
+    other: Annotated[Path | None, Option("--with", help="Another release of the same table.")] = None,
+    population: Annotated[str | None, Option(help="The population the table was drawn from.")] = None,
+    sampling_fraction: Annotated[float | None, Option(hidden=True, help="Refused, with the reason.")] = None,
+    max_risk: Annotated[
+        str | None, Option(help="Highest acceptable risk: a number such as 0.05, or tools, ema-0070 or strict.")
+    ] = None,
+    html: Annotated[Path | None, Option(help="A page to write, such as audit.html; for the owner only.")] = None,
+    replace: Replace = False,
+    as_json: Json = False,
 ) -> None:
-    """Audit a release folder, any file, or a table of a database; `html` is a page to write of what was found."""
+    """Measure what a file really protects.
+
+    Of a release, says whether it holds what it claims and, apart from that, what is asked with --k, --max-risk or a
+    spec; of any other file, whether it holds what is asked. Where nothing is asked there are only figures. Exit status
+    0 if all of it is met or nothing was asked, 1 if something is missed or could not be checked.
+    """
     if html is not None:
         from anonfit.report.page import check_page
 
@@ -97,13 +107,18 @@ def audit_data(
     path = table if isinstance(table, Path) else None
     if path is not None and not path.exists() and not any(sign in data for sign in "*?["):
         raise RequestError(f"{data}: there is no such file or release folder.")
-    if "population" in options:
-        options = {**options, "population": _table(options["population"])}
+    options = {
+        "entity": entity,
+        "count": count,
+        "population": None if population is None else _table(population),
+        "sampling_fraction": sampling_fraction,
+        "max_risk": _number_or_name(max_risk),
+    }
     asked: dict[str, Any] = {
-        "quasi_identifiers": list(quasi_identifiers),
-        "sensitive": list(sensitive),
+        "quasi_identifiers": names_of(quasi_identifiers),
+        "sensitive": names_of(sensitive),
         "k": k,
-        **options,
+        **{name: value for name, value in options.items() if value is not None},
     }
     with stages(as_json=as_json) as stage:
         stage("Auditing")
@@ -113,7 +128,7 @@ def audit_data(
         elif path is not None and path.is_dir():
             result = _audit_folder(path, spec, asked, source=raw, other=other)
         else:
-            from anonfit.auditing.api import audit
+            from anonfit.auditing import api
 
             if spec is not None:
                 asked = _of_spec(spec, table, asked)
@@ -121,28 +136,40 @@ def audit_data(
                 raise RequestError(
                     "which columns may an attacker know? Name them with --quasi-identifiers a,b,c, or give a spec."
                 )
-            result = audit(table, source=raw, other=other, **asked)
+            result = api.audit(table, source=raw, other=other, **asked)
     if html is not None:
         from anonfit.report.page import save_page
 
-        save_page(
-            html, audit_page(result, Path(data.rsplit("#", 1)[-1] if path is None else data).name), replace=replace
-        )
-    if tree is None:
-        show_audit(result, as_json=as_json)
+        name = Path(data.rsplit("#", 1)[-1] if path is None else data).name
+        save_page(html, _audit_page(result, name), replace=replace)
+    if as_json:
+        print_json((tree or result).to_dict())
     else:
-        _show_tree(tree, as_json=as_json)
-    if html is not None and not as_json:
-        results().print(f"read next: {html}", markup=False, soft_wrap=True)
+        _show_verdict(result)
+        if tree is None:
+            _show_figures(result)
+        for exposed in () if tree is None else tree.exposed:
+            say(f"  persons whose class can be told at {exposed.confidence:.0%}: {exposed.persons.share:.1%}")
+        if html is not None:
+            say(f"read next: {html}")
     if result.passed is False:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
-def audit_page(audit: Audit, name: str) -> str:
+def _number_or_name(text: str | None) -> str | float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def _audit_page(audit: Audit, name: str) -> str:
     """The page of an audit, for the owner of the data."""
     from datetime import UTC, datetime
 
-    from anonfit.metrics.groups import group_bins
+    import numpy as np
+
+    from anonfit.metrics.attack import group_bins
     from anonfit.report.page import page
 
     figures, unit = audit.to_dict(), _unit(audit)
@@ -152,7 +179,6 @@ def audit_page(audit: Audit, name: str) -> str:
         None: ("Nothing was asked: figures only.", "fair"),
     }[audit.passed]
     sizes = np.repeat(*(np.array(part, dtype=np.int64) for part in zip(*audit.sizes.of_size.items(), strict=True)))
-    needs_source = audit.source is None and (unit == "rows" or not audit.rows)
     return page(
         "audit.html",
         title=f"What {name} protects",
@@ -160,7 +186,7 @@ def audit_page(audit: Audit, name: str) -> str:
         colour=colour,
         facts=[("Table", name), ("Date", datetime.now(UTC).date().isoformat()), ("Rows", f"{audit.rows:,}")],
         verdict=audit.verdict,
-        missed=[_missed(finding, needs_source=needs_source) for finding in audit.missed],
+        missed=list(_missed(audit)),
         audit=figures,
         sizes=figures["sizes"],
         bins=group_bins(sizes),
@@ -172,7 +198,7 @@ def _audit_folder(
     folder: Path, spec: Path | None, asked: Mapping[str, Any], *, source: Any, other: Path | None
 ) -> Audit:
     """Audit a release folder: what it claims and, apart from that, what --k, --max-risk or a spec ask of it."""
-    from anonfit.release.audits import audit_release
+    from anonfit.release.folder import audit_release
 
     given = [
         f"--{key.replace('_', '-')}" for key in ("quasi_identifiers", "sensitive", "entity", "count") if asked.get(key)
@@ -199,24 +225,13 @@ def _audit_tree(
 
     if not is_tree_folder(folder):
         return None
-    from anonfit.release.audits import audit_tree
+    from anonfit.release.folder import audit_tree
 
     given = [f"--{key.replace('_', '-')}" for key, value in asked.items() if value and key != "k"]
     given += [word for word, value in (("a spec", spec), ("--with", other)) if value is not None]
     if given:
         raise RequestError(f"the folder of a tree says itself what it claims; leave out {', '.join(given)}.")
     return audit_tree(folder, source, k=asked["k"])
-
-
-def _show_tree(audit: TreeAudit, *, as_json: bool) -> None:
-    """Show the audit of a tree's folder to its owner."""
-    if as_json:
-        print_json(audit.to_dict())
-        return
-    screen = results()
-    _show_verdict(audit.spans, screen)
-    for exposed in audit.exposed:
-        screen.print(f"  persons whose class can be told at {exposed.confidence:.0%}: {exposed.persons.share:.1%}")
 
 
 def _number(value: Any) -> str:
@@ -227,47 +242,42 @@ def _number(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def show_audit(audit: Audit, *, as_json: bool) -> None:
-    """Show an audit to its owner: all figures, not only the public ones."""
-    figures = audit.to_dict()
-    if as_json:
-        print_json(figures)
-        return
-    screen = results()
-    unit = _unit(audit)
-    _show_verdict(audit, screen)
+def _show_figures(audit: Audit) -> None:
+    """Show the figures of an audit to the owner of the data: all of them, not only the public ones."""
+    figures, unit, screen = audit.to_dict(), _unit(audit), results()
     if joint := figures.get("joint"):
         both = ", ".join(f"{key.replace('_', ' ')} {_number(value)}" for key, value in joint.items())
-        screen.print(f"  both releases together: {both}")
-    _show_diversity(figures["diversity"], screen)
-    rows = [
-        (column["name"], _number(column["certain"]), _number(column["likely"]), _number(column["smallest"]))
+        say(f"  both releases together: {both}")
+    if rows := [_diversity_line(demand) for demand in figures["diversity"]]:
+        say("\nDiversity of sensitive columns and targets, in the worst group:")
+        screen.print(table(("column", "model", "found", "asked", ""), rows, numbers=(2, 3)))
+    if rows := [
+        (column["name"], *(_number(column[key]) for key in ("certain", "likely", "smallest")))
         for column in figures.get("raw_columns", ())
-    ]
-    if rows:
-        screen.print(f"\nWhat a group reveals of columns released as they are, in {unit}:")
+    ]:
+        say(f"\nWhat a group reveals of columns released as they are, in {unit}:")
         screen.print(table(("column", "certain", "90 % likely", "smallest group with it"), rows, numbers=(1, 2, 3)))
-    _show_risks(figures, unit, screen)
-
-
-def _show_risks(figures: Mapping[str, Any], unit: str, screen: Console) -> None:
-    """The risks of every attacker that was measured, and who is above the usual thresholds."""
+    attackers = {name: figures[name] for name in ("prosecutor", "journalist") if figures[name]}
     rows = [
-        (name, figure_words(risk["highest"]), figure_words(risk["average"]))
-        for name in ("prosecutor", "journalist")
-        if (risk := figures[name])
+        *((name, figure_words(risk["highest"]), figure_words(risk["average"])) for name, risk in attackers.items()),
+        ("marketer", "–", figure_words(figures["marketer"])),
     ]
-    rows.append(("marketer", "–", figure_words(figures["marketer"])))
-    screen.print("\nRisk that a record is found, by what an attacker knows:")
+    say("\nRisk that a record is found, by what an attacker knows:")
     screen.print(table(("attacker", "highest", "average"), rows, numbers=(1, 2)))
     lines = [
         (name, line["name"], f"{line['threshold']:g}", _number(line["above"]), line["source"])
-        for name in ("prosecutor", "journalist")
-        if figures[name]
-        for line in figures[name]["above"]
+        for name, risk in attackers.items()
+        for line in risk["above"]
     ]
-    screen.print(f"\n{unit.capitalize()} whose risk is above a usual threshold:")
+    say(f"\n{unit.capitalize()} whose risk is above a usual threshold:")
     screen.print(table(("attacker", "preset", "threshold", f"{unit} above", "source"), lines, numbers=(2, 3)))
+
+
+def _diversity_line(demand: Mapping[str, Any]) -> tuple[str, ...]:
+    """The worst group's figure of a model that was measured."""
+    told = ("–" if demand[key] is None else figure_words(demand[key]) for key in ("found", "asked"))
+    verdict = {True: "met", False: "missed", None: "" if demand["asked"] is None else "not checked"}
+    return (demand["column"], demand["model"], *told, verdict[demand["met"]])
 
 
 def _unit(audit: Audit) -> str:
@@ -275,55 +285,34 @@ def _unit(audit: Audit) -> str:
     return "rows" if audit.counted == UNKNOWN_PERSONS else "persons"
 
 
-def _show_verdict(audit: Audit, screen: Console) -> None:
+def _show_verdict(audit: Audit) -> None:
     """What was asked and claimed, the groups, and each demand that is not met."""
-    from rich.text import Text
-
     sizes, unit = audit.sizes, _unit(audit)
-    style = {True: "bold green", False: "bold red", None: "bold yellow"}
+    style = {True: "bold green", False: "bold red", None: "bold yellow"}[audit.passed]
     for place, sentence in enumerate(audit.verdict):
-        own = style[audit.passed] if place == 0 or sentence.startswith(("Asked", "The release")) else "yellow"
-        screen.print(Text(sentence, style=own), soft_wrap=True)
+        say((sentence, style if place == 0 or sentence.startswith(("Asked", "The release")) else "yellow"))
     for counted in audit.sets:
-        words = f"{', '.join(counted.columns)}: k = {counted.sizes.smallest}, {counted.sizes.groups:,} groups"
-        screen.print(Text(f"  {words}"), soft_wrap=True)
+        say(f"  {', '.join(counted.columns)}: k = {counted.sizes.smallest}, {counted.sizes.groups:,} groups")
     if sizes.smallest is not None:
         smallest = f"k = {sizes.smallest}" if unit == "persons" else f"smallest group {sizes.smallest}"
         together = "all quasi-identifiers together: " if audit.sets else ""
-        screen.print(
-            f"  {together}{smallest}: {sizes.groups:,} groups, median {sizes.median}, largest {sizes.largest} {unit}",
-            soft_wrap=True,
-        )
+        groups = f"{sizes.groups:,} groups, median {sizes.median}, largest {sizes.largest} {unit}"
+        say(f"  {together}{smallest}: {groups}")
         if audit.suppressed_rows.persons:
-            screen.print(f"  rows with * in every quasi-identifier: {audit.suppressed_rows.persons:,}")
-    needs_source = audit.source is None and (unit == "rows" or not audit.rows)
+            say(f"  rows with * in every quasi-identifier: {audit.suppressed_rows.persons:,}")
+    for text in _missed(audit):
+        say((f"  {text}", "red"))
+
+
+def _missed(audit: Audit) -> Iterator[str]:
+    """Each demand that is not met, or not known to be: of which column, what was found and what was asked."""
+    needs_source = audit.source is None and (_unit(audit) == "rows" or not audit.rows)
     for finding in audit.missed:
-        screen.print(Text(f"  {_missed(finding, needs_source=needs_source)}", style="red"), soft_wrap=True)
-
-
-def _missed(finding: Finding, *, needs_source: bool) -> str:
-    """A demand that is not met, or not known to be: of which column, what was found and what was asked."""
-    what = f"{finding.where}: {finding.name}" if finding.where else finding.name
-    if finding.met is None:
+        what = f"{finding.where}: {finding.name}" if finding.where else finding.name
         reason = finding.sentence.removeprefix("Not checked: ")
-        return f"not checked: {what}: {'give --source DATA; ' if needs_source else ''}{reason[0].lower()}{reason[1:]}"
-    return (
-        f"missed: {what}: {finding.sentence} Found {figure_words(finding.found)}, asked {figure_words(finding.asked)}."
-    )
-
-
-def _show_diversity(measured: Sequence[Mapping[str, Any]], screen: Console) -> None:
-    """The worst group's figure of every model that was measured."""
-    rows = [
-        (
-            demand["column"],
-            demand["model"],
-            "–" if demand["found"] is None else figure_words(demand["found"]),
-            "–" if demand["asked"] is None else figure_words(demand["asked"]),
-            {True: "met", False: "missed", None: "" if demand["asked"] is None else "not checked"}[demand["met"]],
-        )
-        for demand in measured
-    ]
-    if rows:
-        screen.print("\nDiversity of sensitive columns and targets, in the worst group:")
-        screen.print(table(("column", "model", "found", "asked", ""), rows, numbers=(2, 3)))
+        if finding.met is None:
+            hint = "give --source DATA; " if needs_source else ""
+            yield f"not checked: {what}: {hint}{reason[0].lower()}{reason[1:]}"
+        else:
+            figures = f"Found {figure_words(finding.found)}, asked {figure_words(finding.asked)}."
+            yield f"missed: {what}: {finding.sentence} {figures}"

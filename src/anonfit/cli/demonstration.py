@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from typer import Option
+
+from anonfit.cli.options import Json
 from anonfit.cli.releasing import summary
-from anonfit.cli.showing import print_json, results, stages, table
+from anonfit.cli.showing import print_json, results, say, stages, table
 from anonfit.errors import Infeasible, ReleaseError
 from anonfit.runtime.files import write_file
 
@@ -20,61 +24,16 @@ if TYPE_CHECKING:
     from anonfit.metrics.holdout import Gain
     from anonfit.spec.model import Spec
 
-SPEC = """# The spec of the demo: change it and run it again with  anonfit run spec.toml --replace
-version = 1
-
-[data]
-source = "patients.csv"
-
-[columns.patient_id]
-role = "identifier"            # not released
-
-[columns.age]                  # what someone could know of a patient: generalized
-role = "quasi-identifier"
-[columns.sex]
-role = "quasi-identifier"
-type = "nominal"
-[columns.postcode]
-role = "quasi-identifier"
-taxonomy = "postcode.json"
-[columns.nationality]
-role = "quasi-identifier"
-taxonomy = "nationality.json"
-[columns.admission]
-role = "quasi-identifier"
-type = "date"
-[columns.length_of_stay]
-role = "quasi-identifier"
-
-[columns.diagnosis]            # what nobody should learn of a patient
-role = "sensitive"
-diversity = "none"             # nothing is asked of it, which the report tells; remove both lines and ask below
-reason = "the patients are made up"
-[columns.outcome]              # what the recipient wants to predict
-role = "target"
-[columns.cost]
-role = "insensitive"
-release = true                 # nearly every cost is different; the demo releases it all the same
-
-[privacy]
-k = {k}                        # every released combination is shared by at least so many patients
-# [[privacy.diversity]]        # ask that their diagnoses be as mixed as three equally frequent ones
-# column = "diagnosis"
-# model = "entropy-l"
-# l = 3.0
-
-[workload]
-targets = ["outcome"]          # the purpose: regions are cut where outcomes differ
-"""
-
+SPEC = files("anonfit.demo") / "spec.toml"
 QUASI_IDENTIFIERS = ("age", "sex", "postcode", "nationality", "admission", "length_of_stay")
 TARGET = "outcome"
+FOLDER = Path("anonfit-demo")
 
 
 def _is_demo(spec: Path) -> bool:
     """Whether a spec is the demo's, so that what is beside it was made up."""
     try:
-        return spec.read_text(encoding="utf-8").startswith(SPEC.splitlines()[0])
+        return spec.read_text(encoding="utf-8").splitlines()[:1] == SPEC.read_text(encoding="utf-8").splitlines()[:1]
     except (OSError, ValueError):
         return False
 
@@ -90,7 +49,7 @@ def _make(folder: Path, rows: int, seed: int, k: int) -> pl.DataFrame:
     write_file(folder / "patients.csv", patients.write_csv())
     for name, tree in hospital_taxonomies().items():
         write_file(folder / f"{name}.json", json.dumps(tree, indent=1, ensure_ascii=False))
-    write_file(folder / "spec.toml", SPEC.format(k=k))
+    write_file(folder / "spec.toml", SPEC.read_text(encoding="utf-8").format(k=k))
     return patients
 
 
@@ -152,8 +111,14 @@ def _measure(spec: Spec, patients: pl.DataFrame) -> Measured | None:
     )
 
 
-def demonstrate(rows: int, out: Path, *, seed: int, k: int, as_json: bool) -> None:
-    """Make up patients, release them, and say what changed and what the purpose gained."""
+def demo(
+    rows: Annotated[int, Option(help="Patients to make up, at least 200.", min=200)] = 20_000,
+    out: Annotated[Path, Option(help="Folder for the made-up data, the spec and the release.")] = FOLDER,
+    seed: Annotated[int, Option(help="Another seed, another population.", min=0)] = 0,
+    k: Annotated[int, Option(help="Persons that must share every combination.", min=1)] = 10,
+    as_json: Json = False,
+) -> None:
+    """Make up patients and release them: no data needed."""
     with stages(as_json=as_json) as stage:
         stage("Making up patients")
         patients = _make(out, rows, seed, k)
@@ -182,51 +147,42 @@ def demonstrate(rows: int, out: Path, *, seed: int, k: int, as_json: bool) -> No
 
 def _show(patients: pl.DataFrame, release: Release, k: int) -> None:
     import polars as pl
-    from rich.text import Text
 
-    screen = results()
-    groups = patients.group_by(QUASI_IDENTIFIERS).len()
-    alone = int((groups["len"] == 1).sum())
+    alone = int((patients.group_by(QUASI_IDENTIFIERS).len()["len"] == 1).sum())
     sizes = release.report["audit"]["sizes"]
     names = ["age", "postcode", "admission", "diagnosis", TARGET]
-    screen.print(Text(f"{len(patients):,} made-up patients", style="bold") + Text(", as the hospital has them:"))
-    screen.print(table(names, patients.select(names).cast(pl.String).head(4).fill_null("").rows()))
-    screen.print(
+    say((f"{len(patients):,} made-up patients", "bold"), ", as the hospital has them:")
+    results().print(table(names, patients.select(names).cast(pl.String).head(4).fill_null("").rows()))
+    say(
         f"{alone:,} of them ({alone / len(patients):.1%}) are the only one with their age, sex, postcode, "
         "nationality, day of admission and length of stay.\n"
     )
-    screen.print(Text("As released", style="bold") + Text(f", every combination shared by at least {k} patients:"))
+    say(("As released", "bold"), f", every combination shared by at least {k} patients:")
     step = max(1, len(release.data) // 4)
     shown = release.data.select(names).cast(pl.String).gather_every(step).head(4).fill_null("")
-    screen.print(table(names, shown.rows()))
-    screen.print(
+    results().print(table(names, shown.rows()))
+    say(
         f"{len(release.data):,} rows in {sizes['groups']:,} groups of {sizes['smallest']} to {sizes['largest']:,} "
         "patients; none withheld."
     )
     for line in release.report["diversity"]:
-        screen.print(line["sentence"], soft_wrap=True)
-    screen.print(Text("The audit of the written file accepted it.\n", style="bold green"))
+        say(line["sentence"])
+    say(("The audit of the written file accepted it.\n", "bold green"))
 
 
 def _show_gain(measured: Measured | None, k: int) -> None:
     """Say what the purpose gained at the same k, also if that is nothing."""
-    from rich.text import Text
-
-    screen = results()
     if measured is None:
-        screen.print("What the purpose gained cannot be measured: two thirds of the patients are too few for this k.\n")
+        say("What the purpose gained cannot be measured: two thirds of the patients are too few for this k.\n")
         return
-    screen.print(
-        Text(f"The {TARGET} of {measured.held_out:,} held-out patients", style="bold")
-        + Text(", predicted from the others:")
-    )
+    say((f"The {TARGET} of {measured.held_out:,} held-out patients", "bold"), ", predicted from the others:")
     lines = [
         ("their most frequent one", "", f"{measured.frequent:.1%}"),
         (f"regions of k = {k}, made blind (Median)", f"{measured.blind_groups:,}", f"{measured.blind:.1%}"),
         (f"regions of k = {k}, made for it (InfoGain)", f"{measured.purpose_groups:,}", f"{measured.purpose:.1%}"),
     ]
-    screen.print(table(("predicted by", "groups", "right"), lines, numbers=(1, 2)))
-    screen.print(Text(_verdict(measured.gain) + "\n", style="bold green" if measured.gain.is_real else "yellow"))
+    results().print(table(("predicted by", "groups", "right"), lines, numbers=(1, 2)))
+    say((_verdict(measured.gain) + "\n", "bold green" if measured.gain.is_real else "yellow"))
 
 
 def _verdict(gain: Gain) -> str:

@@ -8,9 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from anonfit.cli.showing import console, print_json, results, stages, table
+from typer import Argument, Option
+
+from anonfit.cli.options import Json, Replace, Settings, names_of, whole_numbers
+from anonfit.cli.showing import console, print_json, results, say, stages, table
 from anonfit.errors import RequestError
 
 if TYPE_CHECKING:
@@ -19,19 +22,6 @@ if TYPE_CHECKING:
     from anonfit.evaluation.result import Evaluation
     from anonfit.metrics.registry import Metric
     from anonfit.spec.model import Spec
-
-
-def _disagreements(evaluation: Evaluation) -> str | None:
-    """Where the two measures of columns disagree about a method and the blind one, in words; None if nowhere."""
-    rows = evaluation.disagreements().to_dicts()
-    if not rows:
-        return None
-    cases = dict.fromkeys(f"{row['method']}, k = {row['k']}: {row['column']}" for row in rows)
-    shown = "; ".join(list(cases)[:8]) + ("; …" if len(cases) > 8 else "")
-    return (
-        f"Certainty penalty and weighted discernibility disagree whether a column lost less than in median in "
-        f"{len(cases)} case(s): {shown}."
-    )
 
 
 @contextmanager
@@ -59,24 +49,73 @@ def _bar(*, as_json: bool) -> Iterator[Progress]:
         yield line
 
 
-def evaluate_spec(
-    path: Path,
-    *,
-    settings: Sequence[str],
-    model: Mapping[str, Any],
-    out: Path | None,
-    options: Mapping[str, Any],
-    as_json: bool,
+def evaluate(
+    spec: Annotated[Path, Argument(help="The spec; its targets are what is predicted.")],
+    k: Annotated[str | None, Option(help="The demands: 5,10,50. The spec's if not given.")] = None,
+    methods: Annotated[
+        str | None,
+        Option(
+            help="What is compared: spec, median, infogain, infogain-subset-denoised, lsd, selection, tdr, tree, and "
+            "the baselines original and removed. spec,median,original,removed if not given."
+        ),
+    ] = None,
+    learners: Annotated[
+        str | None,
+        Option(
+            help="tree, naive-bayes, random-forest, linear-svm, logistic-regression, gradient-boosting; "
+            "linear-regression, tree-regression; with the extra weka: j48, weka-naive-bayes, weka-random-forest, smo, "
+            "weka-linear-regression, m5p. Those of scikit-learn if not given."
+        ),
+    ] = None,
+    folds: Annotated[int, Option(help="Parts of the rows that are tested on in turn.", min=2)] = 10,
+    protocol: Annotated[
+        str,
+        Option(
+            help="holdout (test rows are recoded by what was learned from the others), raw-test (they stay raw), or "
+            "combined (all are recoded together: leaks test labels, for repeating a paper only)."
+        ),
+    ] = "holdout",
+    target: Annotated[str | None, Option(help="Predict this column only.")] = None,
+    using: Annotated[str | None, Option(help="Learn from these columns only: a,b,c.")] = None,
+    where: Annotated[str | None, Option(help="Models for these rows only, such as 'age >= 50'.")] = None,
+    encoding: Annotated[str, Option(help="How regions become numbers: ends, expected, both or smooth.")] = "ends",
+    seed: Annotated[int, Option(help="Another seed, other folds.", min=0)] = 0,
+    workers: Annotated[int | None, Option(help="Processes; one for each core if not given.", min=1)] = None,
+    out: Annotated[
+        Path | None, Option(help="Folder for the results; the same command goes on with what is in it.")
+    ] = None,
+    settings: Settings = None,
+    as_json: Json = False,
 ) -> None:
-    """Evaluate the releases of a spec."""
+    """Measure how useful releases are for the models they are for.
+
+    Models are taught with released rows and tested on other rows, for every method, k and learner.
+    """
     from anonfit.spec.parse import read_spec
 
-    spec = read_spec(path, settings)
+    given: dict[str, Any] = {
+        "methods": names_of(methods),
+        "ks": whole_numbers("k", k),
+        "learners": names_of(learners),
+        "workers": workers,
+    }
+    asked = read_spec(spec, settings or ())
+    models = _models(asked, target, names_of(using), where)
     try:
         with _bar(as_json=as_json) as progress:
-            from anonfit.evaluation.grid import evaluate
+            from anonfit.evaluation import grid
 
-            evaluation = evaluate(spec, models=_models(spec, model), store=out, progress=progress, **options)
+            evaluation = grid.evaluate(
+                asked,
+                models=models,
+                folds=folds,
+                protocol=protocol,
+                encoding=encoding,
+                seed=seed,
+                store=out,
+                progress=progress,
+                **{name: value for name, value in given.items() if value},
+            )
     except KeyboardInterrupt:
         kept = f"what was found is kept in {out}; the same command goes on from there." if out else "nothing was kept."
         console().print(f"interrupted; {kept}", soft_wrap=True)
@@ -89,14 +128,14 @@ def evaluate_spec(
         _show(evaluation, out)
 
 
-def _models(spec: Spec, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The models that the words describe: of the target that is named, or of each."""
-    if not any(given.values()):
+def _models(spec: Spec, target: str | None, using: Sequence[str], where: str | None) -> list[dict[str, Any]]:
+    """The models that the words describe: of the target that is named, or of each; none without words."""
+    if not (target or using or where):
         return []
-    targets = [given["target"]] if given["target"] else [target.column for target in spec.targets]
+    targets = [target] if target else [each.column for each in spec.targets]
     if not targets:
         raise RequestError("the spec has no target, so there is nothing to predict: name one by --target.")
-    return [{"target": name, "using": given["using"] or None, "where": given["where"]} for name in targets]
+    return [{"target": name, "using": using or None, "where": where} for name in targets]
 
 
 def _as_json(evaluation: Evaluation, out: Path | None) -> dict[str, Any]:
@@ -132,9 +171,7 @@ def _figures(evaluation: Evaluation) -> list[dict[str, Any]]:
 
 
 def _show(evaluation: Evaluation, out: Path | None) -> None:
-    from rich.text import Text
-
-    from anonfit.evaluation.evaluating_page import MEASURES
+    from anonfit.evaluation.result import MEASURES
     from anonfit.metrics.registry import metrics_of
 
     screen = results()
@@ -142,45 +179,42 @@ def _show(evaluation: Evaluation, out: Path | None) -> None:
     for model in summary["model"].unique(maintain_order=True).to_list():
         rows = [row for row in summary.to_dicts() if row["model"] == model]
         for measure in dict.fromkeys(row["measure"] for row in rows):
-            screen.print(Text(f"{model}: {MEASURES[measure]}", style="bold"), soft_wrap=True)
+            say((f"{model}: {MEASURES[measure]}", "bold"))
             screen.print(_table([row for row in rows if row["measure"] == measure]))
             screen.print()
     figures = _figures(evaluation)
     answers = metrics_of("evaluate", "selections", "queries")
     names = {metric.name for metric in answers}
     if asked := [row for row in figures if row["figure"] in names]:
-        screen.print(Text("Selections and queries, answered from the release", style="bold"))
+        say(("Selections and queries, answered from the release", "bold"))
         screen.print(_figures_table(asked, answers))
         screen.print()
     # Where releases are judged by models, the losses of columns are shown beside clusters only.
     if not len(evaluation.frame) or any(row["figure"] == "cluster_agreement" for row in figures):
         losses = [metric for metric in metrics_of("evaluate", "regions", "clusters") if metric.words]
-        screen.print(Text("Columns and clusters; less is better, but for agreement", style="bold"))
+        say(("Columns and clusters; less is better, but for agreement", "bold"))
         screen.print(_figures_table(figures, losses))
         screen.print()
-    screen.print(
+    say(
         f"Mean of {evaluation.folds} folds ± deviation; differences marked * are beyond chance (paired t-test, "
-        "corrected for folds that share rows, 5 %).",
-        soft_wrap=True,
+        "corrected for folds that share rows, 5 %). AUC and Brier scores are in the files of --out."
     )
     if evaluation.protocol == "combined":
-        screen.print(
-            Text(
-                "The protocol 'combined' lets class-guided methods see test labels: do not quote it as utility.",
-                style="yellow",
-            )
+        words = "The protocol 'combined' lets class-guided methods see test labels: do not quote it as utility."
+        say((words, "yellow"))
+    if rows := evaluation.disagreements().to_dicts():
+        cases = dict.fromkeys(f"{row['method']}, k = {row['k']}: {row['column']}" for row in rows)
+        say(
+            "Certainty penalty and weighted discernibility disagree whether a column lost less than in median in "
+            f"{len(cases)} case(s): {'; '.join(list(cases)[:8])}{'; …' if len(cases) > 8 else ''}."
         )
-    if line := _disagreements(evaluation):
-        screen.print(Text(line), soft_wrap=True)
     for why in dict.fromkeys(cell.why for cell in evaluation.unmet):
         folds = Counter((cell.method, cell.k) for cell in evaluation.unmet if cell.why == why)
         cells = (_cell(*cell, number, evaluation.folds) for cell, number in folds.items())
-        screen.print(Text(f"not measured ({'; '.join(cells)}): {why}", style="yellow"), soft_wrap=True)
+        say((f"not measured ({'; '.join(cells)}): {why}", "yellow"))
     if out is not None:
-        screen.print(Text(f"read next: {out / 'evaluation.html'}"), soft_wrap=True)
-        screen.print(
-            Text(f"all measures: {out / 'results.csv'}, {out / 'summary.csv'}, {out / 'figures.csv'}"), soft_wrap=True
-        )
+        say(f"read next: {out / 'evaluation.html'}")
+        say(f"all measures: {out / 'results.csv'}, {out / 'summary.csv'}, {out / 'figures.csv'}")
 
 
 def _cell(method: str, k: int | None, number: int, folds: int) -> str:
@@ -226,9 +260,9 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _line(row: Mapping[str, Any], compared: Sequence[str]) -> list[Any]:
-    from anonfit.evaluation.evaluating_page import difference, number
+    from anonfit.evaluation.result import difference, number, scale_of
 
-    scale = 100.0 if row["measure"] == "accuracy" else 1.0
+    scale = scale_of(row["measure"])
     return [
         f"  {row['method']}",
         "" if row["k"] is None else row["k"],
@@ -239,11 +273,18 @@ def _line(row: Mapping[str, Any], compared: Sequence[str]) -> list[Any]:
     ]
 
 
-def compare_releases(
-    releases: Sequence[Path], *, source: Path | None, out: Path | None, replace: bool, as_json: bool
+def compare(
+    releases: Annotated[list[Path], Argument(help="Two release folders or more.")],
+    source: Annotated[
+        Path | None,
+        Option(help="The raw table they were made from: every two are audited together, as audit --with."),
+    ] = None,
+    out: Annotated[Path | None, Option(help="A page to write, such as compare.html.")] = None,
+    replace: Replace = False,
+    as_json: Json = False,
 ) -> None:
-    """Compare release folders."""
-    from anonfit.evaluation.comparing import compare
+    """Put releases side by side: demands, risk, utility."""
+    from anonfit.evaluation import comparing
     from anonfit.report.page import check_page
 
     if out is not None:
@@ -251,35 +292,30 @@ def compare_releases(
     if source is not None and not source.exists() and not any(sign in str(source) for sign in "*?["):
         raise RequestError(f"{source}: there is no such file to audit the releases with.")
     with stages(as_json=as_json) as stage:
-        comparison = compare(*releases, source=source, stage=stage)
+        comparison = comparing.compare(*releases, source=source, stage=stage)
     if out is not None:
         comparison.save(out, replace=replace)
     if as_json:
         print_json(comparison.to_dict() | ({"page": str(out)} if out is not None else {}))
-        return
-    _show_comparison(comparison, out)
+    else:
+        _show_comparison(comparison)
+        if out is not None:
+            say(f"\nread next: {out}")
 
 
-def _show_comparison(comparison: Comparison, out: Path | None) -> None:
-    from rich.text import Text
-
+def _show_comparison(comparison: Comparison) -> None:
     from anonfit.evaluation.comparing_page import PAIR_HEAD, pair_line, sections
 
-    screen = results()
     for text in comparison.differences:
-        screen.print(Text(text, style="yellow"), soft_wrap=True)
+        say((text, "yellow"))
     names = [str(release["name"]) for release in comparison.releases]
-    for section in sections(comparison.to_dict()):
-        screen.print(Text(f"\n{section.title}", style="bold"))
-        rows = [(label, *texts) for label, texts in section.lines]
-        screen.print(table(("", *names), rows, numbers=range(1, len(names) + 1)))
+    tables = [(section.title, names, section.lines) for section in sections(comparison.to_dict())]
     if comparison.pairs:
-        screen.print(Text("\nTwo releases together", style="bold"))
-        lines = [pair_line(pair) for pair in comparison.pairs]
+        tables.append(("Two releases together", list(PAIR_HEAD), tuple(map(pair_line, comparison.pairs))))
+    for title, head, lines in tables:
+        say((f"\n{title}", "bold"))
         rows = [(label, *texts) for label, texts in lines]
-        screen.print(table(("", *PAIR_HEAD), rows, numbers=range(1, 1 + len(PAIR_HEAD))))
-        for pair in comparison.pairs:
-            for fault in pair["faults"]:
-                screen.print(Text(f"{' with '.join(pair['releases'])}: {fault}", style="red"), soft_wrap=True)
-    if out is not None:
-        screen.print(Text(f"\nread next: {out}"), soft_wrap=True)
+        results().print(table(("", *head), rows, numbers=range(1, len(head) + 1)))
+    for pair in comparison.pairs:
+        for fault in pair["faults"]:
+            say((f"{' with '.join(pair['releases'])}: {fault}", "red"))

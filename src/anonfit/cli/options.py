@@ -7,48 +7,50 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer import Option
 
 from anonfit.cli.showing import told
+from anonfit.errors import RequestError
+from anonfit.runtime.files import spill_folder
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON object on standard output.")]
 Dry = Annotated[
-    bool, typer.Option("--dry-run", help="Make and audit all of it in a private place, say what it is, keep nothing.")
+    bool, Option("--dry-run", help="Make and audit all of it in a private place, say what it is, keep nothing.")
 ]
-Replace = Annotated[bool, typer.Option("--replace", help="Replace a release that is already there.")]
-VERBOSE = Annotated[bool, typer.Option("--verbose", help="Show every stage and how long it took.")]
-QUIET = Annotated[bool, typer.Option("--quiet", help="Show results and errors only.")]
-LOG = Annotated[
-    Literal["text", "json"],
-    typer.Option("--log", help="json: every stage as a line of JSON on standard error, with times."),
-]
-COMMON: dict[str, tuple[Any, Any]] = {"verbose": (VERBOSE, False), "quiet": (QUIET, False), "log": (LOG, "text")}
+Replace = Annotated[bool, Option("--replace", help="Replace what is already there.")]
+Settings = Annotated[list[str] | None, Option("--set", help="A setting above the spec's, such as privacy.k=20.")]
+To = Annotated[str | None, Option(help="A database's table that is also to hold the release: ADDRESS#TABLE.")]
+COMMON: dict[str, tuple[Any, Any]] = {
+    "verbose": (Annotated[bool, Option("--verbose", help="Show every stage and how long it took.")], False),
+    "quiet": (Annotated[bool, Option("--quiet", help="Show results and errors only.")], False),
+    "log": (
+        Annotated[
+            Literal["text", "json"],
+            Option("--log", help="json: every stage as a line of JSON on standard error, with times."),
+        ],
+        "text",
+    ),
+}
 
 
-def verb(app: typer.Typer, **words: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def verb(app: typer.Typer, function: Callable[..., None], *, epilog: str) -> None:
     """Make a function a verb of the command line, with the options that all of them have."""
 
-    def register(function: Callable[..., None]) -> Callable[..., None]:
-        @wraps(function)
-        def run(**options: Any) -> None:
-            shown = {name: options.pop(name) for name in COMMON}
-            with told(function.__name__, **shown):
-                function(**options)
+    @wraps(function)
+    def run(**options: Any) -> None:
+        with told(function.__name__, **{name: options.pop(name) for name in COMMON}):
+            function(**options)
 
-        more = [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-            for name, (kind, default) in COMMON.items()
-        ]
-        own = signature(function, eval_str=True)
-        run.__signature__ = own.replace(parameters=[*own.parameters.values(), *more])  # type: ignore[attr-defined]
-        run.__annotations__ = {name: each.annotation for name, each in own.parameters.items()}
-        run.__annotations__ |= {name: kind for name, (kind, _) in COMMON.items()}
-        app.command(**words)(run)
-        return function
-
-    return register
+    parameters = list(signature(function, eval_str=True).parameters.values())
+    for name, (kind, default) in COMMON.items():
+        parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+    run.__signature__ = signature(function).replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    app.command(epilog=epilog)(run)
 
 
 def names_of(text: str | None) -> list[str]:
@@ -58,30 +60,19 @@ def names_of(text: str | None) -> list[str]:
 
 def whole_numbers(option: str, text: str | None) -> list[int]:
     """Whole numbers that are written as 5,10,50."""
-    from anonfit.errors import RequestError
-
     try:
         return [int(word) for word in names_of(text)]
     except ValueError:
         raise RequestError(f"--{option} needs whole numbers such as 5,10,50; found '{text}'.") from None
 
 
-def number_or_name(text: str | None) -> str | float | None:
-    """A number, or a word that is none."""
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return text
-
-
 @contextmanager
-def trial(*, dry: bool, name: str) -> Iterator[Any]:
-    """A private folder to publish into that is removed with all that is in it, where nothing is to be written."""
-    from pathlib import Path
-    from tempfile import TemporaryDirectory
-
+def trial(*, dry: bool, name: str) -> Iterator[Path | None]:
+    """A private folder to publish into that is removed with all that is in it, where nothing is to be written. What is
+    left of one that was killed goes with the next.
+    """
     if not dry:
         yield None
         return
-    with TemporaryDirectory(prefix="anonfit-dry-") as folder:
-        yield Path(folder) / name
+    with spill_folder(None) as folder:
+        yield folder / name

@@ -4,21 +4,23 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from anonfit.cli.options import trial
-from anonfit.cli.showing import notice, print_json, results, stages, table
+from typer import Argument, Option
+
+from anonfit.cli.options import Dry, Json, Replace, Settings, To, trial, whole_numbers
+from anonfit.cli.showing import notice, print_json, results, say, stages, table
 from anonfit.errors import ReleaseError, RequestError, listed
-from anonfit.report.content import CONSENTED, FORMULAS
 
 if TYPE_CHECKING:
     from anonfit.algorithms.trees.released import ReleasedTree
     from anonfit.spec.model import Spec
 
-
-DRY = "Nothing was written; this could be published as "
+LONGEST = 40
+"""Lines of a tree that are shown."""
 
 
 def summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -43,63 +45,57 @@ def summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     }
 
 
-def show_release(
-    report: Mapping[str, Any],
-    folder: Path,
-    *,
-    as_json: bool,
-    more: Mapping[str, Any] | None = None,
-    dry: bool = False,
+def _say_published(folder: Path, *, dry: bool) -> None:
+    words = "Nothing was written; this could be published as " if dry else "Published "
+    say((words, "bold green"), (str(folder), "bold"))
+
+
+def _show_release(
+    report: Mapping[str, Any], folder: Path, *, as_json: bool, more: Mapping[str, Any], dry: bool
 ) -> None:
     """Say what a published release holds; JSON has `more` beside it."""
-    from rich.text import Text
+    from anonfit.report.content import CONSENTED, FORMULAS
 
-    facts = summary(report, folder) | dict(more or {}) | ({"dry_run": True} if dry else {})
+    facts = summary(report, folder) | dict(more) | ({"dry_run": True} if dry else {})
     if report["formulas"]:
         notice(f"Not covered: {FORMULAS.format(listed(report['formulas'], 20))}")
     if as_json:
         print_json(facts)
         return
-    screen = results()
     rows = report["rows"]
-    left_out = [f"{rows[word]} {word}" for word in ("withheld", "dropped") if rows[word]]
-    screen.print(
-        Text(DRY if dry else "Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True
-    )
+    _say_published(folder, dry=dry)
     if several := report["audit"]["sets"]:
-        screen.print(f"  {rows['released']:,} rows; smallest groups of the quasi-identifiers:")
+        say(f"  {rows['released']:,} rows; smallest groups of the quasi-identifiers:")
         for counted in several:
-            words = f"  {', '.join(counted['columns'])}: {counted['sizes']['smallest']} persons (asked: {counted['k']})"
-            screen.print(Text(words), soft_wrap=True)
+            smallest = counted["sizes"]["smallest"]
+            say(f"  {', '.join(counted['columns'])}: {smallest} persons (asked: {counted['k']})")
     else:
-        screen.print(
+        say(
             f"  {rows['released']:,} rows in {facts['groups']:,} groups, the smallest of {facts['smallest_group']} "
             f"persons (asked: {facts['k']})"
         )
     if "written_to" in facts:
-        screen.print(Text(f"  also written to {facts['written_to']}"), soft_wrap=True)
-    if left_out:
-        screen.print(f"  rows left out: {', '.join(left_out)}")
-    screen.print(
+        say(f"  also written to {facts['written_to']}")
+    if left_out := [f"{rows[word]} {word}" for word in ("withheld", "dropped") if rows[word]]:
+        say(f"  rows left out: {', '.join(left_out)}")
+    say(
         "  The audit of the written file accepted it. Not covered: background knowledge, other releases, what a "
         "group has in common."
     )
     for text in report["verdict"]["not_asked"]:
-        screen.print(Text(f"  not asked: {text}", style="yellow"), soft_wrap=True)
+        say((f"  not asked: {text}", "yellow"))
     for (key, word), text in CONSENTED.items():
         if report["asked"].get(key) == word:
-            screen.print(Text(f"  given away by consent: {text}", style="yellow"), soft_wrap=True)
-    if dry:
-        return
-    screen.print(Text(f"  read next: {facts['report']}"), soft_wrap=True)
-    screen.print(Text(f"  for the owner of the data only: {facts['internal_report']}"), soft_wrap=True)
+            say((f"  given away by consent: {text}", "yellow"))
+    if not dry:
+        say(f"  read next: {facts['report']}")
+        say(f"  for the owner of the data only: {facts['internal_report']}")
 
 
-def show_refinements(refinements: Mapping[str, Any] | None) -> None:
+def _show_refinements(refinements: Mapping[str, Any] | None) -> None:
     """Print the refinements of top-down refinement as a table: for the owner of the data."""
-    screen = results()
     if refinements is None:
-        screen.print("  There are no refinements to show: only algorithm = 'tdr' makes them.")
+        say("  There are no refinements to show: only algorithm = 'tdr' makes them.")
         return
     rows = [
         (
@@ -107,9 +103,7 @@ def show_refinements(refinements: Mapping[str, Any] | None) -> None:
             step["column"],
             "" if step["refined"] is None else step["refined"],
             " | ".join(step["into"]),
-            f"{step['gain']:.4f}",
-            f"{step['loss']:.4g}",
-            f"{step['score']:.4g}",
+            *(f"{step[name]:{kind}}" for name, kind in (("gain", ".4f"), ("loss", ".4g"), ("score", ".4g"))),
             ", ".join(map(str, step["anonymity"])),
         )
         for number, step in enumerate(refinements["steps"], 1)
@@ -119,101 +113,150 @@ def show_refinements(refinements: Mapping[str, Any] | None) -> None:
     # Labels and names are shown whole: two may begin alike.
     for column in shown.columns:
         column.overflow = "fold"
-    screen.print(shown)
+    results().print(shown)
 
 
-def run_spec(
-    spec: Path,
-    out: Path | None,
-    *,
-    settings: Sequence[str],
-    curve: Sequence[int],
-    replace: bool,
-    as_json: bool,
-    steps: bool = False,
-    dry: bool = False,
+def run(
+    spec: Annotated[Path, Argument(help="The spec.")],
+    out: Annotated[Path | None, Option(help="The release folder to make; named after the spec if not given.")] = None,
+    engine: Annotated[str, Option(help="auto, or the name of an engine, such as memory or duckdb.")] = "",
+    memory: Annotated[str, Option(help="How much memory the engine may use, such as 2GB.")] = "",
+    settings: Settings = None,
+    curve: Annotated[
+        str | None, Option(help="Also measure what other k would be worth, for the report: 5,10,25,50.")
+    ] = None,
+    steps: Annotated[
+        bool, Option("--steps", help="Show how columns were refined (algorithm tdr); for the owner only.")
+    ] = False,
+    start: Annotated[
+        Path | None, Option(help="The recoding.json that refining begins with, perhaps edited (algorithm tdr).")
+    ] = None,
+    to: To = None,
+    dry: Dry = False,
+    replace: Replace = False,
+    as_json: Json = False,
 ) -> None:
-    """Make and publish the release of a spec; `steps` also shows how columns were refined."""
-    folder = out or Path(f"{spec.stem}-release")
+    """Make a release and publish it once audited."""
+    folder, ks = out or Path(f"{spec.stem}-release"), whole_numbers("curve", curve)
     with stages(as_json=as_json) as stage, trial(dry=dry, name=folder.name) as place:
-        from anonfit.api import run
+        from anonfit import api
         from anonfit.release.folder import check_free
+        from anonfit.spec.write import toml_value
 
+        begin = None if start is None else str(start.absolute())
+        given = {"engine.name": engine, "engine.memory": memory, "output.to": to, "method.start": begin}
+        chosen = [*(settings or []), *(f"{name}={toml_value(word)}" for name, word in given.items() if word)]
         check_free(folder.absolute(), replace=replace)
-        asked = _without_database(spec, settings, replace=replace) if dry else spec
-        release = run(asked, place or folder, settings=settings, curve=curve, replace=replace, stage=stage)
+        asked = _without_database(spec, chosen, replace=replace) if dry else spec
+        release = api.run(asked, place or folder, settings=chosen, curve=ks, replace=replace, stage=stage)
     for doubt in release.notices:
         notice(f"doubtful: {doubt}")
     refinements = release.refinements
     more = release.written_to | ({} if refinements is None else {"stopped": refinements["stopped"]})
     more |= {"refinements": refinements} if steps else {}
-    show_release(release.report, folder, as_json=as_json, more=more, dry=dry)
+    _show_release(release.report, folder, as_json=as_json, more=more, dry=dry)
     if refinements is not None and refinements["stopped"] and not as_json:
-        results().print(
-            f"  Refining was stopped after {len(refinements['steps']):,} refinements; more were possible.",
-            style="yellow",
-        )
+        made = len(refinements["steps"])
+        say((f"  Refining was stopped after {made:,} refinements; more were possible.", "yellow"))
     if steps and not as_json:
-        show_refinements(refinements)
+        _show_refinements(refinements)
 
 
 def _without_database(path: Path, settings: Sequence[str], *, replace: bool) -> Spec:
     """The spec, whose table of a database is looked at and not written."""
-    from anonfit.release.delivery import Target
+    from anonfit.release.publish import DatabaseTable
     from anonfit.spec.parse import read_spec
 
     spec = read_spec(path, settings)
-    Target.of_spec(spec, replace=replace)
+    DatabaseTable.of_spec(spec, replace=replace)
     return dataclasses.replace(spec, output=dataclasses.replace(spec.output, to=None, table=None))
 
 
-def apply_release(
-    release: Path,
-    data: str,
-    out: Path | None,
-    *,
-    unseen: str,
-    replace: bool,
-    as_json: bool,
-    recoding: Path | None,
-    suppression_limit: float | None,
-    query: str | None = None,
-    to: str | None = None,
-    dry: bool = False,
+def apply(
+    release: Annotated[Path, Argument(help="A release folder.")],
+    data: Annotated[str, Argument(help="New data with the original table's columns: a file or ADDRESS#TABLE.")],
+    out: Annotated[Path | None, Option(help="The release folder to make.")] = None,
+    query: Annotated[str | None, Option(help="A query of the database, in place of a table.")] = None,
+    unseen: Annotated[
+        str, Option(help="Rows with a category the recoding does not know: suppress (withhold) or error.")
+    ] = "suppress",
+    recoding: Annotated[Path | None, Option(help="An edited recoding.json, in place of the release's own.")] = None,
+    suppression_limit: Annotated[
+        float | None,
+        Option(help="The share of rows that may be withheld, such as 0.05; the release's own if not given."),
+    ] = None,
+    to: To = None,
+    dry: Dry = False,
+    replace: Replace = False,
+    as_json: Json = False,
 ) -> None:
-    """Release new data by an earlier release's recoding, or an edited one."""
-    from anonfit.tables.addresses import is_database
+    """Release new data by an earlier release's recoding.
+
+    Regions in which the new data has fewer than k persons are withheld; exit status 1 if that is more than allowed.
+    """
+    from anonfit.tables.sources import is_database
 
     named = f"{release.name}-applied" if is_database(data) else f"{Path(data).name.split('.')[0]}-release"
     folder = out or Path(named)
     with stages(as_json=as_json) as stage, trial(dry=dry, name=folder.name) as place:
         from anonfit.api import load_table
         from anonfit.recoding.storage import read_recoding
-        from anonfit.release.delivery import Target
         from anonfit.release.folder import check_free
+        from anonfit.release.publish import DatabaseTable
         from anonfit.tables.databases import named_source
 
         check_free(folder.absolute(), replace=replace)
         source = named_source(data, query=query)
         if dry and to is not None:
-            Target.checked(to, replace=replace)
+            DatabaseTable.checked(to, source=source, replace=replace)
         stage("Loading the release")
-        edited = None if recoding is None else read_recoding(recoding)
         extended = load_table(release).publish_extension(
             source,
             place or folder,
             unseen=unseen,
-            recoding=edited,
+            recoding=None if recoding is None else read_recoding(recoding),
             suppression_limit=suppression_limit,
             to=None if dry else to,
             replace=replace,
             stage=stage,
         )
-    show_release(extended.report, folder, as_json=as_json, more=extended.written_to, dry=dry)
+    _show_release(extended.report, folder, as_json=as_json, more=extended.written_to, dry=dry)
 
 
-LONGEST = 40
-"""Lines of a tree that are shown."""
+def tree(
+    spec: Annotated[
+        Path | None, Argument(help="The spec: quasi-identifiers are public, its one target is the class.")
+    ] = None,
+    out: Annotated[
+        Path | None, Option(help="The folder (or the file of predictions) to make; named after the spec or data.")
+    ] = None,
+    saved: Annotated[
+        Path | None, Option("--from", help="A published tree, in place of a spec: show it, or predict by it.")
+    ] = None,
+    predict: Annotated[
+        Path | None, Option(help="New data: its rows are written with the class that the tree predicts.")
+    ] = None,
+    settings: Settings = None,
+    dry: Dry = False,
+    replace: Replace = False,
+    as_json: Json = False,
+) -> None:
+    """Publish a k-anonymous decision tree instead of a table.
+
+    Who knows all public columns of a person cannot tell the person from k - 1 others by it.
+    """
+    if saved is not None or predict is not None:
+        if saved is None:
+            raise RequestError("--predict needs a published tree: name it with --from.")
+        if spec is not None:
+            raise RequestError("a spec grows a tree, and --from uses a published one; name one of the two.")
+        if settings:
+            raise RequestError("--set changes a spec, and --from uses a tree that is grown already; leave it away.")
+        _use_tree(saved, predict, out, replace=replace, as_json=as_json)
+    elif spec is None:
+        raise RequestError("name a spec to grow a tree, or --from with a published tree.")
+    else:
+        _grow_tree(spec, out or Path(f"{spec.stem}-tree"), settings or (), replace=replace, as_json=as_json, dry=dry)
 
 
 def _tree_summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -234,97 +277,58 @@ def _tree_summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     }
 
 
-def tree_of_spec(
-    spec: Path | None,
-    out: Path | None,
-    *,
-    settings: Sequence[str],
-    replace: bool,
-    as_json: bool,
-    dry: bool = False,
-) -> None:
+def _grow_tree(spec: Path, folder: Path, settings: Sequence[str], *, replace: bool, as_json: bool, dry: bool) -> None:
     """Grow and publish the tree of a spec."""
-    if spec is None:
-        raise RequestError("name a spec to grow a tree, or --from with a published tree.")
-    folder = out or Path(f"{spec.stem}-tree")
     with stages(as_json=as_json) as stage, trial(dry=dry, name=folder.name) as place:
-        from anonfit.api import run
+        from anonfit import api
         from anonfit.release.folder import check_free
-        from anonfit.report.trees import drawn_text
 
         check_free(folder.absolute(), replace=replace)
-        release = run(spec, place or folder, publish="tree", settings=settings, replace=replace, stage=stage)
+        release = api.run(spec, place or folder, publish="tree", settings=settings, replace=replace, stage=stage)
     facts = _tree_summary(release.audit, folder) | ({"dry_run": True} if dry else {})
     if as_json:
         print_json(facts)
         return
-    from rich.text import Text
-
-    screen = results()
-    screen.print(
-        Text(DRY if dry else "Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True
-    )
-    screen.print(
+    _say_published(folder, dry=dry)
+    say(
         f"  {_several(facts['leaves'], 'leaf', 'leaves')}, {_several(facts['spans'], 'span', 'spans')}, the smallest "
         f"of {facts['smallest_span']} persons (asked: {facts['k']})"
     )
     if (dropped := release.audit["rows"]["dropped"]) != 0:
-        screen.print(f"  rows left out for missing values: {dropped}")
+        say(f"  rows left out for missing values: {dropped}")
     if facts["exposed"]:
-        shares = ", ".join(
-            f"{_share(exposed['persons'])} at {exposed['confidence']:.0%}" for exposed in facts["exposed"]
-        )
-        screen.print(f"  persons whose class can be told: {shares}", soft_wrap=True)
-    screen.print(
+        shares = [(exposed["persons"]["share"], exposed["confidence"]) for exposed in facts["exposed"]]
+        texts = (f"{share:.1%}" if isinstance(share, float) else str(share) for share, _ in shares)
+        told = (f"{text} at {confidence:.0%}" for text, (_, confidence) in zip(texts, shares, strict=True))
+        say(f"  persons whose class can be told: {', '.join(told)}")
+    say(
         "  The audit of the written tree accepted it. Not covered: background knowledge, other releases, what a span "
         "has in common."
     )
-    _show_drawing(drawn_text(release.tree))
-    if dry:
-        return
-    screen.print(Text(f"  read next: {facts['report']}"), soft_wrap=True)
-    screen.print(Text(f"  drawn: {facts['drawing']}"), soft_wrap=True)
-    screen.print(Text(f"  for the owner of the data only: {facts['internal_record']}"), soft_wrap=True)
+    _show_drawing(release.tree)
+    if not dry:
+        say(f"  read next: {facts['report']}")
+        say(f"  drawn: {facts['drawing']}")
+        say(f"  for the owner of the data only: {facts['internal_record']}")
 
 
 def _several(number: int, singular: str, plural: str) -> str:
     return f"{number:,} {singular if number == 1 else plural}"
 
 
-def _share(persons: Mapping[str, Any]) -> str:
-    share = persons["share"]
-    return f"{share:.1%}" if isinstance(share, float) else str(share)
+def _show_drawing(tree: ReleasedTree) -> None:
+    """Print the first lines of a tree's drawing."""
+    from anonfit.report.trees import drawn_text
 
-
-def _show_drawing(drawing: str) -> None:
-    """Print the first lines of a drawing."""
-    from rich.text import Text
-
-    screen = results()
-    lines = drawing.splitlines()
+    lines = drawn_text(tree).splitlines()
     for line in lines[:LONGEST]:
-        screen.print(Text(line), soft_wrap=True)
+        say(line)
     if len(lines) > LONGEST:
-        screen.print(f"… {len(lines) - LONGEST} more lines in tree.txt")
+        say(f"… {len(lines) - LONGEST} more lines in tree.txt")
 
 
-def use_tree(
-    spec: Path | None,
-    saved: Path | None,
-    data: Path | None,
-    out: Path | None,
-    *,
-    settings: Sequence[str],
-    replace: bool,
-    as_json: bool,
-) -> None:
+def _use_tree(saved: Path, data: Path | None, out: Path | None, *, replace: bool, as_json: bool) -> None:
     """Show a published tree, or write new data with the classes that it predicts."""
-    if saved is None:
-        raise RequestError("--predict needs a published tree: name it with --from.")
-    if spec is not None:
-        raise RequestError("a spec grows a tree, and --from uses a published one; name one of the two.")
-    if settings:
-        raise RequestError("--set changes a spec, and --from uses a tree that is grown already; leave it away.")
     if data is None and (out is not None or replace):
         word = "--replace" if out is None else "--out"
         raise RequestError(f"--from alone shows the tree and writes nothing; leave {word} away, or add --predict.")
@@ -339,25 +343,25 @@ def use_tree(
                 raise ReleaseError(f"{file} is already there; choose another name, or allow to replace it (--replace).")
             stage("Predicting")
             rows = _predict(tree, data, file, replace=replace)
-    if data is None:
-        _show_tree(tree, as_json=as_json)
-    elif as_json:
+    if data is not None and as_json:
         print_json({"predicted": str(file), "rows": rows})
+    elif data is not None:
+        say(f"Predicted {rows:,} rows: {file}")
+    elif as_json:
+        print_json(json.loads(tree.to_model_json()))
     else:
-        from rich.text import Text
-
-        results().print(Text(f"Predicted {rows:,} rows: {file}"), soft_wrap=True)
+        _show_drawing(tree)
 
 
 def _predict(tree: ReleasedTree, data: Path, out: Path, *, replace: bool) -> int:
     """Write the rows of a file with one more column, the class that a tree predicts; the number of rows."""
     import polars as pl
 
-    from anonfit.engines.rows import write_table
+    from anonfit.engines.memory.write import write_table
     from anonfit.runtime.files import whole_file
-    from anonfit.tables.formats import FORMATS, endings
     from anonfit.tables.reading import ReadOptions, read_table
     from anonfit.tables.schema import ColumnType
+    from anonfit.tables.sources import FORMATS, endings
 
     kind = out.suffix.removeprefix(".")
     if kind not in FORMATS:
@@ -371,14 +375,3 @@ def _predict(tree: ReleasedTree, data: Path, out: Path, *, replace: bool) -> int
     with whole_file(out, replace=replace) as new:
         write_table(predicted, new, kind)
     return len(frame)
-
-
-def _show_tree(tree: ReleasedTree, *, as_json: bool) -> None:
-    import json
-
-    from anonfit.report.trees import drawn_text
-
-    if as_json:
-        print_json(json.loads(tree.to_model_json()))
-    else:
-        _show_drawing(drawn_text(tree))

@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import AnonfitError, RequestError, SpecError, printable
-from anonfit.runtime.progress import Stage
+from anonfit.runtime.process import Stage
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,6 +43,13 @@ def notice(text: str) -> None:
 def results() -> Console:
     """Where what was asked for is shown."""
     return _screen(stderr=False)
+
+
+def say(*parts: str | tuple[str, str]) -> None:
+    """A line of results, in one piece however narrow the terminal is; a part may have a style."""
+    from rich.text import Text
+
+    results().print(Text.assemble(*parts), soft_wrap=True)
 
 
 def _screen(*, stderr: bool) -> Console:

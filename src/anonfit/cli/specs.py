@@ -4,19 +4,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from anonfit.cli.showing import print_json, results, stages, table
+from typer import Argument, Option
+
+from anonfit.cli.options import Json, Replace
+from anonfit.cli.showing import print_json, results, say, stages, table
 from anonfit.errors import RequestError
 from anonfit.runtime.files import write_file
+from anonfit.tables.sources import endings
 
 if TYPE_CHECKING:
     from anonfit.spec.model import ProposedSpec, Spec
     from anonfit.tables.profile_roles import Proposal
     from anonfit.workload.logs.learning import LearnedWorkload
-    from anonfit.workload.logs.tallies import Unread
 
 
 def _masks(proposed: ProposedSpec, folder: Path) -> dict[str, str]:
@@ -43,7 +45,7 @@ def _place(path: Path, *, replace: bool) -> Path:
 
 def _written_source(data: str, target: Path) -> str:
     """The source as a spec names it: of a file, the path from the spec's folder, where it lies in it."""
-    from anonfit.tables.addresses import FILES, divided, is_database
+    from anonfit.tables.sources import FILES, divided, is_database
 
     kind, _, rest = data.partition(":")
     if not is_database(data):
@@ -57,11 +59,23 @@ def _written_source(data: str, target: Path) -> str:
     return (f"{kind}:" if kind else "") + name + (f"#{table}" if table else "")
 
 
-def propose_spec(data: str, out: Path | None, *, k: int, accept: bool, replace: bool, as_json: bool) -> None:
-    """Read a table, propose a role for every column, and write the spec."""
+def init(
+    data: Annotated[str, Argument(help=f"The table: {endings(packed=True)}, or ADDRESS#TABLE of a database.")],
+    out: Annotated[Path | None, Option(help="The spec to write; spec.toml beside the data if not given.")] = None,
+    k: Annotated[int, Option(help="The k to count rows against and to propose.", min=1)] = 10,
+    accept: Annotated[
+        bool, Option("--accept", help="Take the proposals as they are, unseen; releases tell that.")
+    ] = False,
+    replace: Replace = False,
+    as_json: Json = False,
+) -> None:
+    """Look at a table and propose a spec, with reasons.
+
+    What is left to decide stands in the spec under the key decide: run refuses it until these lines are removed.
+    """
     from anonfit.spec.write import propose
-    from anonfit.tables.addresses import is_database
     from anonfit.tables.profile import proposal_toml
+    from anonfit.tables.sources import is_database
 
     beside = Path("spec.toml") if is_database(data) else Path(data).with_name("spec.toml")
     target = _place(out or beside, replace=replace)
@@ -92,31 +106,20 @@ def _show_proposal(
             }
         )
         return
-    from rich.text import Text
-
-    screen = results()
     rows = [(column.name, column.role, column.reason) for column in proposal.columns]
-    screen.print(table(("column", "role", "why"), rows))
-    screen.print()
+    results().print(table(("column", "role", "why"), rows))
+    say()
     for note in proposal.notes:
-        screen.print(Text(note), soft_wrap=True)
+        say(note)
     for column, file in taxonomies.items():
-        screen.print(
-            Text(
-                f"{file} groups the codes of '{column}' by their first digits. A taxonomy is published with the "
-                "release: let it list all codes there are, not only those of the table, then uncomment it in the spec."
-            ),
-            soft_wrap=True,
+        say(
+            f"{file} groups the codes of '{column}' by their first digits. A taxonomy is published with the release: "
+            "let it list all codes there are, not only those of the table, then uncomment it in the spec."
         )
-    screen.print(
-        Text("Wrote ", style="bold green")
-        + Text(
-            f"{target}, its proposals accepted unseen, which a release will tell; then: anonfit run {target}"
-            if accepted
-            else f"{target}: read it, settle what stands under decide, remove these lines, then: anonfit run {target}"
-        ),
-        soft_wrap=True,
-    )
+    todo = ": read it, settle what stands under decide, remove these lines"
+    if accepted:
+        todo = ", its proposals accepted unseen, which a release will tell"
+    say(("Wrote ", "bold green"), f"{target}{todo}{';' if accepted else ','} then: anonfit run {target}")
 
 
 SHOWN = 10
@@ -125,39 +128,50 @@ LONGEST = 70
 """Signs of a selection or statement that are shown."""
 
 
-def learn_workload(
-    logs: Sequence[Path],
-    path: Path,
-    out: Path | None,
-    *,
-    options: Mapping[str, Any],
-    replace: bool,
-    as_json: bool,
+def workload(
+    logs: Annotated[list[Path], Argument(help="Query logs: files of SQL statements, which are never executed.")],
+    spec: Annotated[Path, Option(help="The spec of the table that the queries are about.")],
+    out: Annotated[Path | None, Option(help="The spec to write; learned.toml beside the spec if not given.")] = None,
+    dialect: Annotated[
+        str | None, Option(help="Of the SQL: postgres, mysql, tsql, snowflake, bigquery, duckdb and others.")
+    ] = None,
+    table: Annotated[
+        str | None, Option(help="What queries call the table; without it any table that has its columns.")
+    ] = None,
+    selections: Annotated[int, Option(help="Selections to keep at most.", min=0, max=1000)] = 50,
+    minterms: Annotated[
+        int, Option(help="Keep so many min-terms at most in place of selections.", min=0, max=1000)
+    ] = 0,
+    replace: Replace = False,
+    as_json: Json = False,
 ) -> None:
-    """Learn from logs and write the spec."""
+    """Learn selections and weights from a query log.
+
+    Writes a copy of the spec whose workload says what was learned, with the evidence for every line.
+    """
     from anonfit.release.bind import source_of
     from anonfit.release.run import read_source
     from anonfit.spec.learning import learn_from_log, learned_text
     from anonfit.spec.model import QueryLogSpec
     from anonfit.spec.parse import read_spec
-    from anonfit.tables.persons import persons_in
+    from anonfit.tables.schema import persons_in
     from anonfit.workload.logs.merging import rows_of_frame
 
-    target = _place(out or path.with_name("learned.toml"), replace=replace)
-    spec = read_spec(path)
-    folder = spec.folder or Path()
-    log = QueryLogSpec(tuple(os.path.relpath(file.resolve(), folder) for file in logs), **options)
+    target = _place(out or spec.with_name("learned.toml"), replace=replace)
+    asked = read_spec(spec)
+    paths = tuple(os.path.relpath(file.resolve(), asked.folder or Path()) for file in logs)
+    log = QueryLogSpec(paths, dialect=dialect, table=table, selections=selections, minterms=minterms)
     with stages(as_json=as_json) as stage:
         stage("Reading the table")
-        schema, frame = read_source(spec, source_of(spec))
+        schema, frame = read_source(asked, source_of(asked))
         stage("Reading the log")
-        learned = learn_from_log(spec, log, schema.columns, rows_of_frame(frame, persons_in(schema, frame).of_groups))
-    text = learned_text(spec, log, learned, original=path.read_text(encoding="utf-8"), folder=target.resolve().parent)
+        learned = learn_from_log(asked, log, schema.columns, rows_of_frame(frame, persons_in(schema, frame).of_groups))
+    text = learned_text(asked, log, learned, original=spec.read_text(encoding="utf-8"), folder=target.resolve().parent)
     write_file(target, text, replace=replace)
     if as_json:
         print_json(_as_json(learned, target))
     else:
-        _show_learned(learned, target, spec, log.dialect)
+        _show_learned(learned, target, asked, dialect)
 
 
 def _as_json(learned: LearnedWorkload, target: Path) -> dict[str, Any]:
@@ -168,7 +182,11 @@ def _as_json(learned: LearnedWorkload, target: Path) -> dict[str, Any]:
         "queries": tally.queries,
         "other_statements": tally.others,
         "unread": tally.unread,
-        "unread_statements": [_unread(statement) for statement in tally.listed],
+        "unread_statements": [
+            {name: getattr(statement, name) for name in ("file", "line", "times", "why")}
+            | {"statement": statement.outline[:LONGEST]}
+            for statement in tally.listed
+        ],
         "selecting_queries": tally.selecting,
         "tables": dict(tally.tables.most_common()),
         "selections": [
@@ -181,70 +199,43 @@ def _as_json(learned: LearnedWorkload, target: Path) -> dict[str, Any]:
     }
 
 
-def _unread(statement: Unread) -> dict[str, Any]:
-    return {
-        "file": statement.file,
-        "line": statement.line,
-        "times": statement.times,
-        "why": statement.why,
-        "statement": statement.outline[:LONGEST],
-    }
-
-
 def _show_learned(learned: LearnedWorkload, target: Path, spec: Spec, dialect: str | None) -> None:
-    from rich.text import Text
-
     from anonfit.spec.learning import as_clause, queries
 
     screen, tally = results(), learned.tally
-    screen.print(
-        Text(
-            f"{tally.statements:,} statements: {tally.queries:,} queries, {tally.others:,} that ask nothing, "
-            f"{tally.unread:,} that could not be read. {tally.selecting:,} queries select rows in a usable way."
-        ),
-        soft_wrap=True,
+    say(
+        f"{tally.statements:,} statements: {tally.queries:,} queries, {tally.others:,} that ask nothing, "
+        f"{tally.unread:,} that could not be read. {tally.selecting:,} queries select rows in a usable way."
     )
     if learned.selections:
-        rows = [
-            (selection.weight, f"{selection.times:,}", _short(selection.where))
-            for selection in learned.selections[:SHOWN]
-        ]
+        rows = [(each.weight, f"{each.times:,}", _short(each.where)) for each in learned.selections[:SHOWN]]
         screen.print(table(("weight", "queries", "selection"), rows, numbers=(0, 1)))
         _more(len(learned.selections) - SHOWN, "selections")
     if learned.weights:
         used = sorted(learned.weights, key=lambda weighted: -weighted.weight)
-        screen.print(
-            table(("weight", "column"), [(weighted.weight, weighted.column) for weighted in used], numbers=(0,))
-        )
+        screen.print(table(("weight", "column"), [(each.weight, each.column) for each in used], numbers=(0,)))
     if not learned.selections and not learned.weights:
         named = ", ".join(name for name, _ in tally.tables.most_common(SHOWN)) or "none"
-        words = f"Nothing was learned: no query uses a quasi-identifier. Tables that queries name: {named}."
-        screen.print(Text(words, style="yellow"), soft_wrap=True)
+        say((f"Nothing was learned: no query uses a quasi-identifier. Tables that queries name: {named}.", "yellow"))
     if learned.few:
-        screen.print(Text(f"{learned.few:,} selections ask for fewer than k persons and were left out."))
+        say(f"{learned.few:,} selections ask for fewer than k persons and were left out.")
     for reason, times in tally.unusable.most_common(SHOWN):
-        screen.print(
-            Text(f"not usable in {queries(times)}: a condition {as_clause(reason)}", style="yellow"), soft_wrap=True
-        )
+        say((f"not usable in {queries(times)}: a condition {as_clause(reason)}", "yellow"))
     for statement in tally.listed[:SHOWN]:
         where = f"{statement.file}, line {statement.line} ({statement.times:,} times)"
-        line = f"not read: {where}: {statement.why} {_short(statement.outline)}"
-        screen.print(Text(line.rstrip(), style="yellow"), soft_wrap=True)
+        say((f"not read: {where}: {statement.why} {_short(statement.outline)}".rstrip(), "yellow"))
     _more(len(tally.listed) - SHOWN, "kinds of statements that were not read")
     if tally.unread and dialect is None:
-        screen.print(Text("If they are SQL of some database, name it: --dialect postgres, mysql, tsql or such."))
+        say("If they are SQL of some database, name it: --dialect postgres, mysql, tsql or such.")
     if not (spec.method.objective.uses_selections or spec.method.objective.needs == "weights"):
         words = f"The spec's criterion is '{spec.method.criterion}', which does not use selections: write auto."
-        screen.print(Text(words, style="yellow"), soft_wrap=True)
-    screen.print(
-        Text("Wrote ", style="bold green") + Text(f"{target}: read it, edit it, then: anonfit run {target}"),
-        soft_wrap=True,
-    )
+        say((words, "yellow"))
+    say(("Wrote ", "bold green"), f"{target}: read it, edit it, then: anonfit run {target}")
 
 
 def _more(number: int, what: str) -> None:
     if number > 0:
-        results().print(f"… and {number:,} more {what}")
+        say(f"… and {number:,} more {what}")
 
 
 def _short(text: str) -> str:

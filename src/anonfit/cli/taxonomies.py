@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
+from anonfit.cli.options import Json, Replace, names_of, whole_numbers
+from anonfit.cli.showing import console, print_json, results, say, table
 from anonfit.errors import RequestError, did_you_mean
 
 if TYPE_CHECKING:
@@ -23,15 +26,11 @@ app = typer.Typer(no_args_is_help=True, help="Make taxonomy files, look at them,
 build = typer.Typer(no_args_is_help=True, help="Make a taxonomy file from a rule, or from the values of a column.")
 app.add_typer(build, name="build")
 
-Out = Annotated[
-    Path, typer.Option(help="The file to write: .csv (ARX layout), .json (a tree) or .txt (indented names).")
-]
-Root = Annotated[str, typer.Option(help="The name of the root.")]
-Closed = Annotated[bool, typer.Option("--closed", help="The ends are those of the domain: no leaf beyond them.")]
-Data = Annotated[Path, typer.Argument(help="The table.")]
-ColumnName = Annotated[str, typer.Argument(help="The column whose values become the leaves.")]
-Replace = Annotated[bool, typer.Option("--replace", help="Overwrite a file that is already there.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+Out = Annotated[Path, Option(help="The file to write: .csv (ARX layout), .json (a tree) or .txt (indented names).")]
+Root = Annotated[str, Option(help="The name of the root.")]
+Closed = Annotated[bool, Option("--closed", help="The ends are those of the domain: no leaf beyond them.")]
+Data = Annotated[Path, Argument(help="The table.")]
+ColumnName = Annotated[str, Argument(help="The column whose values become the leaves.")]
 NAMED = (
     "Every value of the column is a name in this file, and names may stand in releases: remove what nobody may know."
 )
@@ -39,10 +38,10 @@ NAMED = (
 
 @build.command(epilog="Example: anonfit taxonomy build intervals --low 0 --high 120 --step 5 --levels 10,20,40")
 def intervals(
-    low: Annotated[str, typer.Option(help="Where the first interval begins.")],
-    high: Annotated[str, typer.Option(help="Where the last interval ends.")],
-    step: Annotated[str, typer.Option(help="How wide the leaves are.")],
-    levels: Annotated[str, typer.Option(help="The widths of the wider levels: 10,20,40. Doubled if not given.")] = "",
+    low: Annotated[str, Option(help="Where the first interval begins.")],
+    high: Annotated[str, Option(help="Where the last interval ends.")],
+    step: Annotated[str, Option(help="How wide the leaves are.")],
+    levels: Annotated[str, Option(help="The widths of the wider levels: 10,20,40. Doubled if not given.")] = "",
     closed: Closed = False,
     root: Root = "*",
     out: Out = Path("intervals.csv"),
@@ -52,7 +51,7 @@ def intervals(
     """Equal intervals of a number, joined to wider ones level by level."""
     from anonfit.tables import taxonomy_builders as builders
 
-    widths = [_number(word, "levels") for word in _words(levels)] or None
+    widths = [_number(word, "levels") for word in names_of(levels)] or None
     start, end, width = _number(low, "low"), _number(high, "high"), _number(step, "step")
     made = builders.intervals(start, end, step=width, levels=widths, open_ends=not closed, root=root)
     _write(made, out, replace=replace, as_json=as_json)
@@ -61,7 +60,7 @@ def intervals(
 @build.command(epilog="Example: anonfit taxonomy build cuts 18,25,45,65 25,65 --out age.csv")
 def cuts(
     levels: Annotated[
-        list[str], typer.Argument(help="The cut points of the leaves, 18,25,45,65; then those of each coarser level.")
+        list[str], Argument(help="The cut points of the leaves, 18,25,45,65; then those of each coarser level.")
     ],
     closed: Closed = False,
     root: Root = "*",
@@ -72,17 +71,17 @@ def cuts(
     """Intervals between cut points, which are numbers, dates or times."""
     from anonfit.tables import taxonomy_builders as builders
 
-    points = [[_point(word) for word in _words(level)] for level in levels]
+    points = [[_point(word) for word in names_of(level)] for level in levels]
     made = builders.from_cuts(points, open_ends=not closed, root=root)
     _write(made, out, replace=replace, as_json=as_json)
 
 
 @build.command(epilog="Example: anonfit taxonomy build dates --low 2020-01-01 --high 2024-12-31 --levels month,year")
 def dates(
-    low: Annotated[str, typer.Option(help="The first day, such as 2020-01-01.")],
-    high: Annotated[str, typer.Option(help="The last day.")],
+    low: Annotated[str, Option(help="The first day, such as 2020-01-01.")],
+    high: Annotated[str, Option(help="The last day.")],
     levels: Annotated[
-        str, typer.Option(help="Some of day, month, quarter and year, the finest first.")
+        str, Option(help="Some of day, month, quarter and year, the finest first.")
     ] = "day,month,quarter,year",
     closed: Closed = False,
     root: Root = "*",
@@ -94,7 +93,7 @@ def dates(
     from anonfit.tables import taxonomy_builders as builders
 
     first, last = _day(low, "low"), _day(high, "high")
-    made = builders.dates(first, last, levels=_words(levels), open_ends=not closed, root=root)
+    made = builders.dates(first, last, levels=names_of(levels), open_ends=not closed, root=root)
     _write(made, out, replace=replace, as_json=as_json)
 
 
@@ -103,9 +102,9 @@ def mask(
     data: Data,
     column: ColumnName,
     keep: Annotated[
-        str, typer.Option(help="The numbers of characters kept, level by level: 3,2. All of them if not given.")
+        str, Option(help="The numbers of characters kept, level by level: 3,2. All of them if not given.")
     ] = "",
-    sign: Annotated[str, typer.Option(help="The character that stands for a masked one.")] = "*",
+    sign: Annotated[str, Option(help="The character that stands for a masked one.")] = "*",
     root: Root = "*",
     out: Out = Path("mask.csv"),
     replace: Replace = False,
@@ -114,7 +113,7 @@ def mask(
     """Codes masked from the right: 75011, 7501*, 750**."""
     from anonfit.tables import taxonomy_builders as builders
 
-    numbers = [_whole(word, "keep") for word in _words(keep)] or None
+    numbers = whole_numbers("keep", keep) or None
     made = builders.masked(_values(data, column), levels=numbers, mask=sign, root=root)
     _write(made, out, replace=replace, as_json=as_json, notice=NAMED)
 
@@ -123,7 +122,7 @@ def mask(
 def alphabet(
     data: Data,
     column: ColumnName,
-    groups: Annotated[str, typer.Option(help="How many groups there are on each level, descending: 20,5.")],
+    groups: Annotated[str, Option(help="How many groups there are on each level, descending: 20,5.")],
     root: Root = "*",
     out: Out = Path("alphabet.csv"),
     replace: Replace = False,
@@ -132,8 +131,7 @@ def alphabet(
     """Groups of neighbours in alphabetical order."""
     from anonfit.tables import taxonomy_builders as builders
 
-    numbers = [_whole(word, "groups") for word in _words(groups)]
-    made = builders.alphabetical(_values(data, column), groups=numbers, root=root)
+    made = builders.alphabetical(_values(data, column), groups=whole_numbers("groups", groups), root=root)
     _write(made, out, replace=replace, as_json=as_json, notice=NAMED)
 
 
@@ -141,7 +139,7 @@ def alphabet(
 def frequency(
     data: Data,
     column: ColumnName,
-    minimum: Annotated[int, typer.Option(help="The rows that every child of the root must have.", min=1)],
+    minimum: Annotated[int, Option(help="The rows that every child of the root must have.", min=1)],
     root: Root = "*",
     out: Out = Path("frequency.csv"),
     replace: Replace = False,
@@ -158,7 +156,7 @@ def frequency(
 
 @app.command(epilog="Example: anonfit taxonomy convert country.json --out country.csv")
 def convert(
-    taxonomy: Annotated[Path, typer.Argument(help="A taxonomy file: .csv (ARX layout), .json or .txt.")],
+    taxonomy: Annotated[Path, Argument(help="A taxonomy file: .csv (ARX layout), .json or .txt.")],
     out: Out,
     replace: Replace = False,
     as_json: Json = False,
@@ -171,9 +169,9 @@ def convert(
 
 @app.command(epilog="Example: anonfit taxonomy show country.csv --data patients.csv --column country")
 def show(
-    taxonomy: Annotated[Path, typer.Argument(help="A taxonomy file.")],
-    data: Annotated[Path | None, typer.Option(help="A table to hold it against.")] = None,
-    column: Annotated[str | None, typer.Option(help="The column of that table.")] = None,
+    taxonomy: Annotated[Path, Argument(help="A taxonomy file.")],
+    data: Annotated[Path | None, Option(help="A table to hold it against.")] = None,
+    column: Annotated[str | None, Option(help="The column of that table.")] = None,
     as_json: Json = False,
 ) -> None:
     """Show the levels of a taxonomy, and whether it has a place for every value of a column.
@@ -199,22 +197,11 @@ def show(
 # --- words to values ----------------------------------------------------------------------------------------------
 
 
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
 def _number(word: str, option: str) -> Decimal:
     try:
         return Decimal(word)
     except InvalidOperation:
         raise RequestError(f"--{option} needs numbers such as 5 or 2.5; found '{word}'.") from None
-
-
-def _whole(word: str, option: str) -> int:
-    try:
-        return int(word)
-    except ValueError:
-        raise RequestError(f"--{option} needs whole numbers such as 3,2; found '{word}'.") from None
 
 
 def _day(word: str, option: str) -> date:
@@ -247,7 +234,6 @@ def _values(data: Path, column: str) -> pl.Series:
 
 
 def _write(made: Taxonomy, out: Path, *, replace: bool, as_json: bool, notice: str = "") -> None:
-    from anonfit.cli.showing import console
     from anonfit.tables.taxonomy_files import write_taxonomy
 
     if out.exists() and not replace:
@@ -260,22 +246,17 @@ def _write(made: Taxonomy, out: Path, *, replace: bool, as_json: bool, notice: s
 
 def _show(tree: Taxonomy, said: dict[str, Any], outside: int | None, *, as_json: bool) -> None:
     """The number of names on each level, counted from the leaves, with some of them."""
-    from rich.text import Text
-
-    from anonfit.cli.showing import print_json, results, table
-
     levels = _levels(tree)
     if as_json:
         found = {} if outside is None else {"values_without_place": outside}
         print_json({**said, "leaves": len(tree.leaves), "levels": [len(names) for names in levels], **found})
         return
-    screen = results()
-    screen.print(Text(f"{said['taxonomy']}: {len(tree.leaves):,} leaves, {tree.height + 1} levels"), soft_wrap=True)
+    say(f"{said['taxonomy']}: {len(tree.leaves):,} leaves, {tree.height + 1} levels")
     rows = [(level, f"{len(names):,}", _some(names)) for level, names in enumerate(levels)]
-    screen.print(table(("level", "names", "such as"), rows, numbers=(0, 1)))
+    results().print(table(("level", "names", "such as"), rows, numbers=(0, 1)))
     if outside is not None:
         what = "Every value of the column has a place in it." if not outside else f"{outside:,} values have no place."
-        screen.print(Text(what))
+        say(what)
 
 
 def _levels(tree: Taxonomy) -> list[Sequence[str]]:

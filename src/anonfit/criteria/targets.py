@@ -124,15 +124,30 @@ def _gini(sums: Sums, unit: float) -> float:
     return max(number - squares / number, 0.0) * unit if number else 0.0
 
 
+def _surprise(sums: Sums, unit: float) -> float:
+    """What is not told of the expected classes by those who learn from the persons' own: persons times the
+    cross-entropy, in nats. The first half of the sums are the expected shares, the second half the own classes, to
+    which one person is added who has an equal share of each.
+    """
+    classes = len(sums) // 2
+    even = 1.0 / classes
+    total = float(int(sums[:classes].sum())) * unit * math.log(float(int(sums[classes:].sum())) * unit + 1.0)
+    for expected, own in zip(sums[:classes].tolist(), sums[classes:].tolist(), strict=True):
+        total -= float(expected) * unit * math.log(float(own) * unit + even)
+    return total
+
+
 class Impurity(IntEnum):
-    """How the mixture of classes is measured; kernels (`engines.memory.count`) know it by its number."""
+    """How the mixture of classes is measured; kernels (`engines.memory.impurity`) know it by its number."""
 
     ENTROPY = 0
     GINI = 1
+    SURPRISE = 2  # of shares beside which every row has its own class
 
     def of(self, sums: Sums, unit: float) -> float:
         """The impurity of a group with these sums of each class."""
-        return {Impurity.ENTROPY: _entropy, Impurity.GINI: _gini}[self](sums, unit)
+        measures = {Impurity.ENTROPY: _entropy, Impurity.GINI: _gini, Impurity.SURPRISE: _surprise}
+        return measures[self](sums, unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +175,10 @@ class ClassTarget:
 
 @dataclass(frozen=True, slots=True)
 class ShareTarget:
-    """A nominal target of which each row has a share of every class. shares: (row, class), each row adds to 2**15."""
+    """A nominal target of which each row has a share of every class. shares: (row, class), each row adds to 2**15.
+
+    Measured by SURPRISE it has twice as many columns: the expected shares, then the row's own class as shares.
+    """
 
     name: str
     shares: NDArray[np.int64]
@@ -171,8 +189,13 @@ class ShareTarget:
 
     @property
     def width(self) -> int:
-        """How many classes there are."""
+        """How many numbers a row has."""
         return int(self.shares.shape[1])
+
+    @property
+    def class_count(self) -> int:
+        """How many classes there are."""
+        return self.width // 2 if self.measured_by == Impurity.SURPRISE else self.width
 
     def additions(self, masses: NDArray[np.int64]) -> Sums:
         """A row's mass times its shares."""
@@ -218,13 +241,13 @@ def factors(targets: tuple[Target, ...], whole: tuple[float, ...]) -> tuple[floa
     """What each target's impurity is multiplied by before they are added; `whole` is the table's mean impurity of
     each.
 
-    Nominal targets alone are added as they are, in nats. Numeric targets, and nominal ones that are not measured by
-    entropy (as features are), are divided by their variance in the table, those that are not to be standardized all by
+    Nominal targets alone are added as they are, in nats. Numeric targets, and nominal ones that are measured by GINI
+    (as features are), are divided by their variance in the table, those that are not to be standardized all by
     the same number. Where both kinds are given, nominal ones are divided by their entropy in the table, so that each
     target's impurity is a share of what there was.
     """
     numeric = [
-        isinstance(target, NumberTarget) or getattr(target, "measured_by", Impurity.ENTROPY) != Impurity.ENTROPY
+        isinstance(target, NumberTarget) or getattr(target, "measured_by", Impurity.ENTROPY) == Impurity.GINI
         for target in targets
     ]
     plain = [index for index, target in enumerate(targets) if isinstance(target, NumberTarget) and not target.scaled]

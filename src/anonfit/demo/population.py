@@ -3,14 +3,16 @@
 benchmarks.
 
 Its distributions are decks of integer cards, one deck for each group of people. Integers keep a table the same
-everywhere: no draw depends on the last bit of a float.
+everywhere: no draw depends on the last bit of a float. `hospital.toml` has the country and the diagnoses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import cache
+from importlib.resources import files
 from itertools import product
 from math import exp
 from statistics import NormalDist
@@ -20,8 +22,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.demo.diagnoses import AGE_ANCHORS, CHAPTERS, DIAGNOSES, SEASONS, Diagnosis
-from anonfit.demo.places import BORDERS, COUNTRIES, HOME, KINDS, nationality_weights, places
 from anonfit.errors import RequestError
 
 HOSPITAL_ROLES: Mapping[str, str] = {
@@ -42,6 +42,60 @@ _WORDS = 3  # raw 64-bit words of a row; NumPy promises the raw stream for ever,
 _MISSING = 655  # of 65,536: about 1 %
 
 Words = NDArray[np.uint64]
+Codes = NDArray[np.int64]
+Deck = NDArray[np.uint16]
+
+
+class PostalCode(NamedTuple):
+    """One postal code, the kind of place it is, the border it lies at and its share of the people."""
+
+    code: str
+    kind: str
+    border: str
+    weight: float
+
+
+class Diagnosis(NamedTuple):
+    """One code; `ages` is how common it is at the anchor ages, `female` and `male` multiply it.
+
+    `stay` is the mean number of days, `severity` goes from 0 (none) to 4 (often fatal), `base` and `day` are
+    the cost of a case and of each of its days.
+    """
+
+    code: str
+    block: str
+    ages: tuple[int, ...]
+    female: float
+    male: float
+    stay: float
+    severity: int
+    base: int
+    day: int
+    season: str = "none"
+    first_age: int = 0
+    last_age: int = 100
+
+
+KINDS = ("city", "town", "village")
+BORDERS = ("", "west", "south", "east")
+HOME = "Germany"
+AGE_ANCHORS = (0, 5, 15, 30, 45, 60, 75, 90)
+SEASONS = ("none", "winter", "summer")
+OUTCOMES = ("home", "readmitted", "transferred", "died")
+SEXES = ("female", "male")
+FIRST_DAY = date(2023, 1, 1)
+LAST_DAY = date(2024, 12, 31)
+_HELD = tomllib.loads((files("anonfit.demo") / "hospital.toml").read_text(encoding="utf-8"))
+DIAGNOSES = tuple(Diagnosis(*entry) for entry in _HELD["diagnoses"])
+COUNTRIES: dict[str, dict[str, dict[str, int]]] = _HELD["countries"]
+_FOREIGNERS = {
+    name: count for regions in COUNTRIES.values() for region in regions.values() for name, count in region.items()
+}
+NATIONALITIES = tuple(_FOREIGNERS)
+WIDE, NARROW = 16, 12  # bits that pick a card: from one long list, and from a list that comes once per group
+
+_AGES = 101
+_LONGEST_STAY = 120
 
 
 def hospital(rows: int, seed: int = 0) -> pl.DataFrame:
@@ -73,7 +127,7 @@ def hospital_taxonomies() -> dict[str, dict[str, Any]]:
     codes = {block: [d.code for d in DIAGNOSES if d.block == block] for block in (d.block for d in DIAGNOSES)}
     chapters = {
         chapter: {f"{block} {title}": codes[block] for block, title in blocks.items()}
-        for chapter, blocks in CHAPTERS.items()
+        for chapter, blocks in _HELD["chapters"].items()
     }
     return {
         "postcode": _prefix_tree("", [place.code for place in places()]),
@@ -189,20 +243,6 @@ def _frame(codes: Mapping[str, Codes], cents: Codes, *, start: int) -> pl.DataFr
     )
 
 
-FIRST_DAY = date(2023, 1, 1)
-LAST_DAY = date(2024, 12, 31)
-OUTCOMES = ("home", "readmitted", "transferred", "died")
-SEXES = ("female", "male")
-NATIONALITIES = tuple(name for regions in COUNTRIES.values() for region in regions.values() for name in region)
-WIDE, NARROW = 16, 12  # bits that pick a card: from one long list, and from a list that comes once per group
-
-_AGES = 101
-_LONGEST_STAY = 120
-
-Codes = NDArray[np.int64]
-Deck = NDArray[np.uint16]
-
-
 class Decks(NamedTuple):
     """All distributions; the last axis holds the cards, those before it are the groups of a row."""
 
@@ -259,9 +299,44 @@ def _along(anchors: Sequence[float], weights: Sequence[float]) -> NDArray[np.flo
     return np.interp(np.arange(_AGES), anchors, weights)
 
 
+_CITY_CODES = 14  # a district with so many town codes has one big city
+
+
+@cache
+def places() -> tuple[PostalCode, ...]:
+    """All postal codes of the country, in code order."""
+    return tuple(place for district in _HELD["districts"] for place in _district_places(*district))
+
+
+def _district_places(prefix: str, people: float, towns: int, villages: int, border: str) -> Iterator[PostalCode]:
+    """Zipf-like sizes: quarters of the main town first, then ever smaller villages."""
+    sizes = [1 / (rank + 4) for rank in range(towns)] + [0.5 / (rank + 5) for rank in range(villages)]
+    tails = [1 + 2 * number for number in range(towns)]
+    tails += [203 + 790 // villages * number for number in range(villages)]
+    for number, (tail, size) in enumerate(zip(tails, sizes, strict=True)):
+        town = "city" if towns >= _CITY_CODES else "town"
+        weight = people * size / sum(sizes)
+        yield PostalCode(f"{prefix}{tail:03d}", town if number < towns else "village", border, weight)
+
+
+_FOREIGN_SHARE = {"city": 0.27, "town": 0.15, "village": 0.06}
+_NEIGHBOURS = {
+    "": (),
+    "west": ("Belgium", "France", "Netherlands"),
+    "south": ("Austria", "Italy"),
+    "east": ("Czechia", "Poland"),
+}
+_NEIGHBOUR_FACTOR = 6
+
+
 def _nationality(group: tuple[str, str]) -> list[float]:
-    weights = nationality_weights(*group)
-    return [weights[name] for name in NATIONALITIES]
+    """The mix of nationalities in places of one kind at one border."""
+    kind, border = group
+    near = _NEIGHBOURS[border]
+    foreign = {name: count * (_NEIGHBOUR_FACTOR if name in near else 1) for name, count in _FOREIGNERS.items()}
+    share = _FOREIGN_SHARE[kind] * (1.2 if near else 1.0)
+    total = sum(foreign.values())
+    return [1 - share if name == HOME else share * count / total for name, count in foreign.items()]
 
 
 _PYRAMID = (0, 1, 2, 5, 12, 18, 25, 30, 35, 42, 50, 60, 70, 78, 84, 90, 96, 100)

@@ -58,8 +58,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Args:
         k: How many training persons must share every region.
         quasi_identifiers: The columns of X that are generalized; all that have no other part, if not given.
-        output: `ends`, `expected` or `both`: numbers, as of `RegionEncoder`; `labels` or `bounds`: a frame, as of a
-            release.
+        output: `ends`, `expected`, `both` or `smooth`: numbers, as of `RegionEncoder`; `labels` or `bounds`: a frame,
+            as of a release.
         remainder: What becomes of the other columns of X: `passthrough` or `drop`.
         targets: Where there is something to say of y, one entry for each of its columns: a name, or settings as in a
             spec (`weight`, `classes`, `equal_width`, `scale`) and `type`, which is `nominal` for classes and

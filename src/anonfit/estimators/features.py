@@ -34,6 +34,11 @@ class Encoding(StrEnum):
     ENDS = "ends"
     EXPECTED = "expected"
     BOTH = "both"
+    SMOOTH = "smooth"
+
+
+MOST_BENDS = 8
+"""Places at which a smooth feature may bend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,31 +79,62 @@ def _beside(expected: Numbers, ends: Numbers, has_missing: bool) -> Numbers:
     return np.concatenate([expected[:, :last], ends[:, :2], expected[:, last:]], axis=1)
 
 
+def mean_above(lower: Numbers, upper: Numbers, bend: float) -> Numbers:
+    """How far values are above a bend on average (below it: 0), if those of a part are spread evenly over it. A linear
+    model of several such features is a line that bends.
+
+    Example:
+        >>> mean_above(np.array([0.0, 10.0, 20.0]), np.array([10.0, 20.0, 30.0]), 15.0).tolist()
+        [0.0, 1.25, 10.0]
+    """
+    # Halves, since differences of whole numbers may be too large.
+    over, width = np.maximum(upper / 2 - bend / 2, 0.0), upper / 2 - lower / 2
+    share = np.divide(over, width, out=np.zeros_like(over), where=width > 0)
+    with np.errstate(over="ignore"):
+        beyond = np.nan_to_num(np.maximum(lower / 2 + upper / 2 - bend, 0.0))
+    above: Numbers = np.where(lower >= bend, beyond, over * np.minimum(share, 1.0))
+    return above
+
+
+def bends_of(cuts: Numbers) -> tuple[float, ...]:
+    """Where smooth features bend: at cuts, of many at some that lie evenly among them."""
+    if len(cuts) <= MOST_BENDS:
+        return tuple(cuts.tolist())
+    places = np.round(np.linspace(0, len(cuts) - 1, MOST_BENDS)).astype(np.int64)
+    return tuple(cuts[places].tolist())
+
+
 @dataclass(frozen=True, slots=True)
 class LineColumn:
-    """A column of numbers, days or ranks; open sides are closed at `lowest` and `highest`."""
+    """A column of numbers, days or ranks; open sides are closed at `lowest` and `highest`, and smooth features bend at
+    `bends`.
+    """
 
     name: str
     has_missing: bool
     lowest: float
     highest: float
+    bends: tuple[float, ...] = ()
 
     def features(self, encoding: Encoding, name: str) -> list[str]:
         """The names of its features, where the column is called by this name."""
         names = [] if encoding == Encoding.ENDS else [name]
         names += [] if encoding == Encoding.EXPECTED else [f"{name}_lower", f"{name}_upper"]
+        if encoding == Encoding.SMOOTH:
+            names += [f"{name}_above_{str(bend).removesuffix('.0')}" for bend in self.bends]
         return [*names, f"{name}_missing"] if self.has_missing else names
 
     def numbers(self, parts: Parts, encoding: Encoding) -> Numbers:
         """The features of each part. (part, feature)"""
         assert isinstance(parts, Intervals)
-        if encoding == Encoding.BOTH:
-            expected, ends = (self.numbers(parts, half) for half in (Encoding.EXPECTED, Encoding.ENDS))
-            return _beside(expected, ends, self.has_missing)
         # An end that is known stands: a part beyond what the column is closed at has no width.
         lower = np.where(np.isnan(parts.lower), np.fmin(self.lowest, parts.upper), parts.lower)
         upper = np.where(np.isnan(parts.upper), np.fmax(self.highest, parts.lower), parts.upper)
         missing = parts.missing if self.has_missing else None
+        if encoding in (Encoding.BOTH, Encoding.SMOOTH):
+            bends = self.bends if encoding == Encoding.SMOOTH else ()
+            above = [mean_above(lower, upper, bend) for bend in bends]
+            return _joined([lower / 2 + upper / 2, lower, upper, *above], missing)
         if encoding == Encoding.ENDS:
             return _joined([lower, upper], missing)
         return _joined([lower / 2 + upper / 2], missing)
@@ -121,7 +157,7 @@ class LeafColumn:
     def numbers(self, parts: Parts, encoding: Encoding) -> Numbers:
         """The features of each part. (part, feature)"""
         assert isinstance(parts, Leaves)
-        if encoding == Encoding.BOTH:
+        if encoding in (Encoding.BOTH, Encoding.SMOOTH):
             halves = [self.numbers(parts, half) for half in (Encoding.EXPECTED, Encoding.ENDS)]
             return _beside(halves[0], halves[1], self.has_missing)
         if encoding == Encoding.ENDS:
@@ -211,13 +247,15 @@ def feature_column(column: RecodedColumn) -> FeatureColumn:
     if isinstance(column, NominalCells):
         return LeafColumn(column.name, column.has_missing, column.taxonomy.leaves)
     if isinstance(column, OrdinalCells):
-        return LineColumn(column.name, column.has_missing, 0.0, len(column.order) - 1.0)
+        last = len(column.order) - 1.0
+        return LineColumn(column.name, column.has_missing, 0.0, last, bends_of(np.arange(1.0, last)))
     assert isinstance(column, OrderedCells)
     ends = _cuts_on_line(column, column.domain)
     domain = (float(ends[0]), float(ends[1])) if len(ends) else (None, None)
     is_date = column.type == ColumnType.DATE
-    low, high = closed_ends(_cuts_on_line(column, column.cuts), domain, is_date=is_date)
-    return LineColumn(column.name, column.has_missing, low, high)
+    cuts = _cuts_on_line(column, column.cuts)
+    low, high = closed_ends(cuts, domain, is_date=is_date)
+    return LineColumn(column.name, column.has_missing, low, high, bends_of(cuts))
 
 
 def parts_of_nodes(recoding: Recoding, nodes: NDArray[np.int32], index: int) -> tuple[Parts, NDArray[np.int64] | slice]:

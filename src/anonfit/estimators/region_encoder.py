@@ -26,6 +26,7 @@ from anonfit.estimators.features import (
     LeafColumn,
     LineColumn,
     Numbers,
+    bends_of,
     closed_ends,
     feature_column,
     meaning_of,
@@ -146,7 +147,8 @@ def _column(meaning: LabelMeaning, labels: Sequence[ValueSet], has_missing: bool
         assert meaning.tree is not None
         return LeafColumn(meaning.name, has_missing, meaning.tree.leaves)
     if meaning.type == "ordinal":
-        return LineColumn(meaning.name, has_missing, 0.0, len(meaning.order) - 1.0)
+        last = len(meaning.order) - 1.0
+        return LineColumn(meaning.name, has_missing, 0.0, last, bends_of(np.arange(1.0, last)))
     intervals = [interval for label in labels for interval in label.intervals]
     ends = [end for interval in intervals for end in (interval.lower, interval.upper) if end is not None]
     return _line(meaning, ends, has_missing, is_closed=any(interval.closed for interval in intervals))
@@ -157,7 +159,8 @@ def _line(meaning: LabelMeaning, ends: Iterable[Decimal], has_missing: bool, *, 
     is_date = meaning.type == "date"
     places = np.unique([on_line(end, is_date=is_date) for end in ends])
     domain = (float(places[0]), float(places[-1])) if is_closed else (None, None)
-    return LineColumn(meaning.name, has_missing, *closed_ends(places, domain, is_date=is_date))
+    inner = places[1:-1] if is_closed else places
+    return LineColumn(meaning.name, has_missing, *closed_ends(places, domain, is_date=is_date), bends_of(inner))
 
 
 # --- bounds -----------------------------------------------------------------------------------------------------
@@ -169,7 +172,8 @@ def learn_bounds(table: pl.DataFrame, name: str, declared: Declared) -> BoundsRe
     inputs = (lower, upper, missing) if missing in table.columns else (lower, upper)
     meaning = declared.meaning(name) or _guess_bounds(name, [table[lower], table[upper]])
     if meaning.type == "ordinal":
-        column = LineColumn(name, len(inputs) > 2, 0.0, len(meaning.order) - 1.0)
+        last = len(meaning.order) - 1.0
+        column = LineColumn(name, len(inputs) > 2, 0.0, last, bends_of(np.arange(1.0, last)))
         return BoundsReader(meaning, column, inputs)
     known = np.ones(len(table), bool) if len(inputs) < 3 else (table[missing] != "only").fill_null(True).to_numpy()
     lows, highs = (places_of(table[part], meaning)[known] for part in (lower, upper))
@@ -179,7 +183,8 @@ def learn_bounds(table: pl.DataFrame, name: str, declared: Declared) -> BoundsRe
     low = float(cuts[0]) if len(cuts) and not np.isnan(lows).any() else None
     high = float(cuts[-1]) if len(cuts) and not np.isnan(highs).any() else None
     ends = closed_ends(cuts, (low, high), is_date=meaning.type == "date")
-    return BoundsReader(meaning, LineColumn(name, len(inputs) > 2, *ends), inputs)
+    inner = cuts[(cuts > ends[0]) & (cuts < ends[1])]
+    return BoundsReader(meaning, LineColumn(name, len(inputs) > 2, *ends, bends_of(inner)), inputs)
 
 
 def _guess_bounds(name: str, ends: Sequence[pl.Series]) -> LabelMeaning:
@@ -204,7 +209,8 @@ class RegionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Args:
         encoding: `ends`, two features for each column: the lower and the upper end of an interval, or the first and
             last position among the leaves; or `expected`: what is expected if values are spread evenly over the
-            region, that is the middle of an interval and each name's share.
+            region, that is the middle of an interval and each name's share; or `both`; or `smooth`: both, and how
+            far values are above some cuts on average, for linear models.
         recoding: The recoding of the release, the best source of what labels mean. Without it the labels
             themselves are read.
         types: `continuous`, `date`, `ordinal` or `nominal` for columns without a recoding whose labels do not say.

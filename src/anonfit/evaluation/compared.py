@@ -15,11 +15,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.api import Release
-from anonfit.engines.tree import LEAF
+from anonfit.engines.tree import LEAF, Grid
 from anonfit.errors import DataError
 from anonfit.metrics.losses import Extents
 from anonfit.metrics.registry import RecodedTable, content, metrics_of
-from anonfit.recoding.boxes import Grid
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values, region_values
 from anonfit.tables.schema import Role, Schema

@@ -18,8 +18,8 @@ from anonfit.errors import ReleaseError, RequestError, listed
 from anonfit.evaluation.compared import Compared, figures
 from anonfit.metrics.losses import common_extents, unnamed_values
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
-from anonfit.release.audits import audit_release
-from anonfit.runtime.progress import Stage, silent
+from anonfit.release.folder import audit_release
+from anonfit.runtime.process import Stage, silent
 from anonfit.tables.schema import Role
 
 

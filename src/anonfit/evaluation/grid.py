@@ -11,7 +11,6 @@ from typing import Any
 import polars as pl
 
 from anonfit.errors import DataError, RequestError, did_you_mean
-from anonfit.evaluation.features import ENCODINGS
 from anonfit.evaluation.jobs import (
     EvaluationSetting,
     Keys,
@@ -27,16 +26,15 @@ from anonfit.evaluation.jobs import (
 from anonfit.evaluation.judging import RAW_TEST, require_protocol
 from anonfit.evaluation.learners import CLASSIFIERS, REGRESSORS, Learner, learner
 from anonfit.evaluation.methods import BASELINES, DEFAULT_METHODS, Method, SpecMethod, method
-from anonfit.evaluation.models import ModelSpec, Task, default_models, model_of, satisfied, tasks_of
+from anonfit.evaluation.models import ENCODINGS, ModelSpec, Task, default_models, model_of, satisfied, tasks_of
 from anonfit.evaluation.result import COLUMNS, FIGURE_COLUMNS, Evaluation, frame_of
 from anonfit.release.bind import source_of
 from anonfit.release.run import read_source
-from anonfit.runtime.threads import thread_count
+from anonfit.runtime.process import thread_count
 from anonfit.spec.kinds import is_whole
 from anonfit.spec.learning import with_query_log
 from anonfit.spec.model import ColumnSpec, Spec
-from anonfit.tables.persons import persons_in
-from anonfit.tables.schema import Role, Schema
+from anonfit.tables.schema import Role, Schema, persons_in
 from anonfit.workload.logs.merging import rows_of_frame
 
 LARGEST = 1e38
@@ -80,7 +78,7 @@ def evaluate(
             (test rows are not recoded).
         folds: How many times another part of the rows is tested on.
         seed: Of the folds, the learners and the methods.
-        encoding: `ends`, `expected` or `both`: how regions become numbers, see `RegionEncoder`.
+        encoding: `ends`, `expected`, `both` or `smooth`: how regions become numbers, see `RegionEncoder`.
         workers: How many processes; as many as there are cores if not given.
         store: A folder in which measures are kept as they are found, and from which the same evaluation goes on.
         progress: Told how far it is.

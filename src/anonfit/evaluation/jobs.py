@@ -46,7 +46,7 @@ from anonfit.evaluation.models import LearnedRecoding, Task
 from anonfit.evaluation.result import Unmet
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
-from anonfit.spec.write import spec_tables
+from anonfit.spec.parse import spec_tables
 from anonfit.tables.schema import Role, Schema
 
 
@@ -164,7 +164,7 @@ def _combined(setting: EvaluationSetting, job: Job) -> LearnedRecoding | None:
     return setting.latest[key]
 
 
-FORMAT = 1
+FORMAT = 2
 """Raised when the same request would be measured differently."""
 HEAD = json.dumps({"version": FORMAT})
 FILE = "store.jsonl"

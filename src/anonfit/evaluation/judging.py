@@ -13,10 +13,20 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import RequestError, did_you_mean
-from anonfit.evaluation.features import FeatureColumns, nodes_of, one_value_features, plain_features, recoded_features
 from anonfit.evaluation.learners import Learner
 from anonfit.evaluation.methods import ORIGINAL, REMOVED, Method, method
-from anonfit.evaluation.models import LearnedRecoding, Task, answered, imprecision, satisfied
+from anonfit.evaluation.models import (
+    FeatureColumns,
+    LearnedRecoding,
+    Task,
+    answered,
+    imprecision,
+    nodes_of,
+    one_value_features,
+    plain_features,
+    recoded_features,
+    satisfied,
+)
 from anonfit.metrics.clusters import workload_clusters
 from anonfit.metrics.estimates import observed_ends
 from anonfit.metrics.queries import JUDGED, QueryAnswer, judge_queries, query_table
@@ -24,8 +34,7 @@ from anonfit.metrics.registry import RecodedTable, figures
 from anonfit.release.bind import workload_of
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
-from anonfit.tables.persons import persons_in
-from anonfit.tables.schema import Role, Schema
+from anonfit.tables.schema import Role, Schema, persons_in
 
 HOLDOUT, COMBINED, RAW_TEST = "holdout", "combined", "raw-test"
 PROTOCOLS = (HOLDOUT, COMBINED, RAW_TEST)
@@ -126,6 +135,10 @@ def measured(
         if len(rows) and len(places):
             model = learner.make(seed).fit(*parts["train"])
             values = {part: _measures(truth, model.predict(seen)) for part, (seen, truth) in parts.items()}
+            seen, tested_truth = parts["test"]
+            expected = getattr(model, "shares", lambda _: None)(seen)
+            if expected is not None:
+                values = {**values, "test": {**values["test"], **expected.measures(tested_truth)}}
         results.append(LearnerResult(task.model.title, learner.name, values))
     return results
 

@@ -58,8 +58,9 @@ def once_for_each(
     different = groups.select(names)
     different.columns = features.columns
     rows = groups["row"].explode().to_numpy()
-    predicted = np.empty(len(features))
-    predicted[rows] = np.repeat(predict(different), groups["row"].list.len().to_numpy())
+    found = np.repeat(predict(different), groups["row"].list.len().to_numpy(), axis=0)
+    predicted = np.empty((len(features), *found.shape[1:]))
+    predicted[rows] = found
     return predicted
 
 
@@ -215,6 +216,29 @@ def _alone() -> Iterator[None]:
         yield
 
 
+@dataclass(frozen=True, slots=True)
+class ClassShares:
+    """How likely a model takes each of some classes to be. shares: (row, class)"""
+
+    classes: pl.Series
+    shares: NDArray[np.float64]
+
+    def measures(self, truth: pl.Series) -> dict[str, float]:
+        """How well rows of a class are told from others (AUC, the mean over classes), and how far shares are from what
+        is true (the Brier score: half the squared distance).
+        """
+        from sklearn.metrics import roc_auc_score
+
+        held = (codes_of(truth, self.classes)[:, None] == np.arange(len(self.classes))).astype(np.float64)
+        some = held.any(axis=0) & ~held.all(axis=0)
+        # A class that was not learned from is a mistake in whatever was expected.
+        unknown = 1.0 - held.sum(axis=1)
+        found = {"brier": float(((self.shares - held) ** 2).sum(axis=1).mean() + unknown.mean()) / 2}
+        if some.any():
+            found["auc"] = float(roc_auc_score(held[:, some], self.shares[:, some], average="macro"))
+        return found
+
+
 class _Scaled:
     """An estimator of features that have mean 0 and deviation 1 over the training rows."""
 
@@ -232,6 +256,12 @@ class _Scaled:
     def predict(self, matrix: NDArray[Any]) -> Any:
         """What the estimator predicts of features as they are."""
         return self.estimator.predict((matrix - self.mean) / self.deviation)
+
+    @property
+    def predict_proba(self) -> Any:
+        """The shares that the estimator expects of classes; an error of attributes where it expects none."""
+        shares = self.estimator.predict_proba
+        return lambda matrix: shares((matrix - self.mean) / self.deviation)
 
 
 class _MatrixModel:
@@ -286,6 +316,14 @@ class _MatrixModel:
         return (
             self.classes.gather(predicted.astype(np.int64)) if self.has_classes else pl.Series("predicted", predicted)
         )
+
+    def shares(self, features: pl.DataFrame) -> ClassShares | None:
+        """How likely each class is in each row; None where the learner does not say, or there is one class."""
+        expects = getattr(self.estimator, "predict_proba", None)
+        if expects is None or not self.has_classes:
+            return None
+        with _alone():
+            return ClassShares(self.classes, once_for_each(lambda rows: expects(self.matrix.matrix(rows)), features))
 
 
 def _leaf(rows: int) -> int:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an evaluation found: every measure, means over folds, and comparisons with tests that are paired by fold."""
+"""What an evaluation found: every measure, means over folds, comparisons with tests that are paired by fold, and
+evaluation.html: what models learn from releases, method by method and k by k, as pictures and tables.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,8 @@ import polars as pl
 
 from anonfit.errors import MissingPackage, RequestError, did_you_mean
 from anonfit.evaluation.methods import BASELINES, ORIGINAL, REMOVED
+from anonfit.report.page import page
+from anonfit.report.pictures import intervals
 from anonfit.runtime.files import write_file
 
 
@@ -98,13 +102,27 @@ class Unmet:
     why: str
 
 
+def holm(chances: Sequence[float]) -> list[float]:
+    """Chances of error of several comparisons, corrected by Holm's rule.
+
+    Example:
+        >>> holm([0.01, 0.04, 0.03])
+        [0.03, 0.06, 0.06]
+    """
+    order, corrected, largest = np.argsort(chances, kind="stable"), [1.0] * len(chances), 0.0
+    for rank, place in enumerate(order.tolist()):
+        largest = max(largest, min(1.0, (len(chances) - rank) * chances[place]))
+        corrected[place] = round(largest, 12)
+    return corrected
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """Measures of every method, k, learner, model and fold.
 
     `frame` has one row for each: method, k (missing for baselines), learner, model, fold, part (`train` or `test`),
-    measure (`accuracy`, `mae` or `rmse`) and value. `figures` has the figures of the releases that need no learner:
-    method, k, fold, figure, target and value.
+    measure (`accuracy`, `auc`, `brier`, `mae` or `rmse`) and value. `figures` has the figures of the releases that need
+    no learner: method, k, fold, figure, target and value.
     """
 
     frame: pl.DataFrame = field(repr=False)
@@ -113,8 +131,11 @@ class Evaluation:
     protocol: str
     unmet: tuple[Unmet, ...] = ()
 
-    def summary(self) -> pl.DataFrame:
+    def summary(self, *, shares: bool = False) -> pl.DataFrame:
         """Means over folds.
+
+        Args:
+            shares: Also tell how good the shares are that models expect of classes: AUC and Brier score.
 
         Returns:
             For every model, learner, measure, method and k: the number of `folds`, the mean `test` value and its
@@ -122,7 +143,8 @@ class Evaluation:
             evaluated the mean difference (`less_median`) and its corrected p (`p_median`).
         """
         test = pl.col("value").filter(pl.col("part") == "test")
-        means = self.frame.group_by(CELL, maintain_order=True).agg(
+        measured = self.frame if shares else self.frame.filter(~pl.col("measure").is_in(OF_SHARES))
+        means = measured.group_by(CELL, maintain_order=True).agg(
             test.len().alias("folds"),
             test.mean().alias("test"),
             test.std().alias("deviation"),
@@ -157,8 +179,9 @@ class Evaluation:
 
         Returns:
             For every model, learner, measure and k: `folds`, the mean `difference` (method less baseline), its
-            `deviation`, `t` and `p` of the plain paired t-test, and `corrected_t` and `corrected_p`, which allow for
-            folds that share training rows.
+            `deviation`, `t` and `p` of the plain paired t-test, `corrected_t` and `corrected_p`, which allow for
+            folds that share training rows, and `adjusted_p`, which allows for as many comparisons as there are of the
+            measure (Holm's rule on `corrected_p`).
         """
         for name in (method, baseline):
             if name not in self.methods:
@@ -181,7 +204,13 @@ class Evaluation:
             comparisons.append({**cell, "folds": len(trials), **asdict(test)})
         numbers = ("difference", "deviation", "t", "p", "corrected_t", "corrected_p")
         schema = dict.fromkeys(("model", "learner", "measure"), pl.String) | dict.fromkeys(("k", "folds"), pl.Int64)
-        return pl.DataFrame(comparisons, schema=schema | dict.fromkeys(numbers, pl.Float64), orient="row")
+        compared = pl.DataFrame(comparisons, schema=schema | dict.fromkeys(numbers, pl.Float64), orient="row")
+        adjusted = np.full(len(compared), np.nan)
+        for measure in compared["measure"].unique().to_list():
+            tested = (compared["measure"] == measure) & compared["corrected_p"].is_not_null()
+            places = np.flatnonzero(tested.to_numpy())
+            adjusted[places] = holm(compared["corrected_p"].gather(places).to_list())
+        return compared.with_columns(adjusted_p=pl.Series(adjusted, dtype=pl.Float64).fill_nan(None))
 
     def disagreements(self, baseline: str = "median") -> pl.DataFrame:
         """The columns of which the certainty penalty and the discernibility of the column alone disagree whether a
@@ -221,8 +250,6 @@ class Evaluation:
 
     def to_html(self) -> str:
         """One page that needs nothing from anywhere else."""
-        from anonfit.evaluation.evaluating_page import evaluation_page
-
         return evaluation_page(self)
 
     def save(self, folder: str | Path) -> Path:
@@ -236,7 +263,7 @@ class Evaluation:
         """
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        for name, frame in (("results", self.frame), ("figures", self.figures), ("summary", self.summary())):
+        for name, frame in (("results", self.frame), ("figures", self.figures), ("summary", self.summary(shares=True))):
             write_file(path / f"{name}.csv", frame.write_csv())
         write_file(path / "evaluation.html", self.to_html())
         return path
@@ -247,3 +274,89 @@ def frame_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pl.Da
     types = {"k": pl.Int64, "fold": pl.Int64, "value": pl.Float64}
     schema = {name: types.get(name, pl.String) for name in columns}
     return pl.DataFrame(list(rows), schema=schema, orient="row")
+
+
+MEASURES = {
+    "accuracy": "accuracy in percent, more is better",
+    "auc": "area under the ROC curve in percent, mean over classes, more is better",
+    "brier": "Brier score of the classes' shares in percent, less is better",
+    "mae": "mean absolute error, less is better",
+    "rmse": "root mean squared error, less is better",
+}
+OF_SHARES = ("auc", "brier")
+"""Measures of what learners expect of classes, where they say so."""
+CERTAIN = 0.05
+"""Differences that chance makes less often are marked."""
+
+
+def evaluation_page(evaluation: Evaluation) -> str:
+    """The page of an evaluation."""
+    rows = evaluation.summary(shares=True).to_dicts()
+    compared = [name for name in ("original", "removed", "median") if rows and f"less_{name}" in rows[0]]
+    keys = dict.fromkeys((row["model"], row["measure"], row["learner"]) for row in rows)
+    parts = [_part(key, [row for row in rows if _key(row) == key], compared) for key in keys]
+    unmet = dict.fromkeys(
+        f"{one.method}{'' if one.k is None else f', k = {one.k}'}: {one.why}" for one in evaluation.unmet
+    )
+    return page(
+        "evaluation.html",
+        title="What models learn from releases",
+        folds=evaluation.folds,
+        protocol=evaluation.protocol,
+        parts=parts,
+        compared=[f"Against {name}" for name in compared],
+        unmet=list(unmet),
+    )
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    return row["model"], row["measure"], row["learner"]
+
+
+def _part(key: tuple[str, str, str], rows: Sequence[Mapping[str, Any]], compared: Sequence[str]) -> dict[str, Any]:
+    """A learner of a model: its picture, and a line for every method and k."""
+    model, measure, learner = key
+    scale = scale_of(measure)
+    lines = [
+        (
+            row["method"] + ("" if row["k"] is None else f", k = {row['k']}"),
+            row["test"],
+            row["deviation"],
+            number(row["test"], scale),
+        )
+        for row in rows
+    ]
+    words = "; ".join(f"{name}: {text}" for name, _, _, text in lines)
+    return {
+        "title": f"{model}, {learner}",
+        "measure": MEASURES[measure],
+        "picture": intervals(lines, f"{model} by {learner}, {MEASURES[measure]}. {words}"),
+        "rows": [
+            (
+                name,
+                text,
+                f"± {number(row['deviation'], scale)}",
+                number(row["train"], scale),
+                *(difference(row, other, scale) for other in compared),
+            )
+            for (name, _, _, text), row in zip(lines, rows, strict=True)
+        ],
+    }
+
+
+def scale_of(measure: str) -> float:
+    """What a measure is multiplied by where it is shown."""
+    return 100.0 if measure in ("accuracy", *OF_SHARES) else 1.0
+
+
+def number(value: float | None, scale: float) -> str:
+    """A measure, if there is one."""
+    return "–" if value is None else f"{scale * value:,.2f}"
+
+
+def difference(row: Mapping[str, Any], name: str, scale: float) -> str:
+    """How much a method is above another, with a mark where that is beyond chance."""
+    value, chance = row[f"less_{name}"], row[f"p_{name}"]
+    if value is None:
+        return ""
+    return f"{scale * value:+,.2f}{'*' if chance is not None and chance < CERTAIN else ' '}"

@@ -18,9 +18,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.tree import LEAF, blocks_of, unpacked
-from anonfit.metrics.holdout import depths
-from anonfit.recoding.boxes import Boxes, Grid
+from anonfit.engines.tree import LEAF, Boxes, Grid, blocks_of, unpacked
+from anonfit.metrics.workload import depths
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import cut_text
@@ -367,10 +366,7 @@ def _two_most(times: Sequence[int]) -> tuple[int, int] | None:
 
 
 def _held(
-    recoding: Recoding,
-    chosen: tuple[int, int],
-    persons: NDArray[np.int64],
-    shares: Sequence[NDArray[np.float64]],
+    recoding: Recoding, chosen: tuple[int, int], persons: NDArray[np.int64], shares: Sequence[NDArray[np.float64]]
 ) -> dict[int, int]:
     """Where the other columns are held: in a region on the way to which most persons are told apart by the two."""
     tree = recoding.tree

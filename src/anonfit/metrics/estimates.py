@@ -18,17 +18,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.criteria.targets import CodedSelections
-from anonfit.engines.tree import unpacked
-from anonfit.recoding.boxes import Boxes
+from anonfit.engines.tree import Boxes, unpacked
 from anonfit.recoding.columns import OrderedCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import thresholds
 from anonfit.tables.schema import Domain, OrderedDomain
 from anonfit.workload.coding import cut_places_of, size_of
-from anonfit.workload.literals import has_steps
 from anonfit.workload.predicates import ColumnKind, Holding, Predicate
 from anonfit.workload.selections import code_predicates
-from anonfit.workload.truth import RawTable
+from anonfit.workload.truth import RawTable, has_steps
 
 Ends = Mapping[str, tuple[float, float]]
 """From where to where ordered columns reach, on the axes of their types; the upper end is not included."""

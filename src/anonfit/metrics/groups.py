@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What groups say of a release: their sizes, how mixed the classes of a target are in them, and how many persons shared
-each raw combination of quasi-identifiers before anything was done.
-"""
+"""What groups say of a release: their sizes, and how mixed the classes of a target are in them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
-
-from anonfit.privacy.disclosure import Disclosure
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,36 +56,6 @@ def group_figures(sizes: NDArray[np.integer[Any]], *, k: int, withheld: int = 0)
     """Figures of groups of so many persons each (group,); a withheld person cannot be told from anybody."""
     whole = [int(size) for size in sizes]
     return GroupFigures(sum(whole), len(whole), k, withheld, sum(size * size for size in whole))
-
-
-MOST = 14
-
-
-def group_bins(sizes: NDArray[np.int64]) -> list[dict[str, int]]:
-    """Groups and persons by size, in bins from `low` to `high` persons, both included, without empty bins. sizes:
-    (group,) of released groups, so that no bin tells of fewer persons than share a group.
-    """
-    if not len(sizes):
-        return []
-    smallest, largest = int(sizes.min()), int(sizes.max())
-    starts = [*([] if smallest else [0]), *_starts(max(1, smallest), max(1, largest))]  # rounded down, some may be 0
-    place = np.searchsorted(starts, sizes, side="right") - 1
-    groups = np.bincount(place, minlength=len(starts))
-    persons = np.bincount(place, weights=sizes, minlength=len(starts))
-    ends = [*(start - 1 for start in starts[1:]), int(sizes.max())]
-    return [
-        {"low": low, "high": high, "groups": int(number), "persons": int(total)}
-        for low, high, number, total in zip(starts, ends, groups, persons, strict=True)
-        if number
-    ]
-
-
-def _starts(smallest: int, largest: int) -> list[int]:
-    """Where bins start: at every size if there are few, else each wider than the one before by the same factor."""
-    if largest - smallest < MOST:
-        return list(range(smallest, largest + 1))
-    edges = np.geomspace(smallest, largest + 1, MOST + 1)
-    return sorted({int(edge) for edge in np.ceil(edges[:-1] - 1e-9)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,108 +114,3 @@ def _n_log_n(numbers: NDArray[Any]) -> NDArray[np.float64]:
     """n log2 n of numbers, 0 for 0."""
     products: NDArray[np.float64] = numbers * np.log2(np.where(numbers > 0, numbers, 1.0))
     return products
-
-
-@dataclass(frozen=True, slots=True)
-class InitialRisk:
-    """Persons by how many share their raw quasi-identifiers."""
-
-    persons: int
-    risks: float
-    """The sum over persons of one by how many share their combination: the rarest one, where they have several."""
-    smallest: int
-    alone: int
-    below_k: int
-
-
-def initial_risk(
-    frame: pl.DataFrame, names: Sequence[str], *, k: int, entity: str | None, count: str | None
-) -> InitialRisk:
-    """Count the persons of every raw combination, and those who share theirs with fewer than k. With an entity column a
-    person may have several combinations, and is alone if one of them is nobody else's; with a count column a row stands
-    for several persons.
-    """
-    # Equal rows have equal hashes; that two others of millions have is far less likely than a fault of the machine.
-    hashes = frame.select(names).hash_rows(seed=0)
-    if entity is None and count is None:
-        ordered = hashes.sort().to_numpy()
-        starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-        return _risk([np.diff(np.append(starts, len(ordered)))], k)
-    rows = pl.DataFrame({"combination": hashes, "persons": frame[entity or count or ""]})
-    if entity is not None:
-        return _risk_of_entities(rows, k)
-    sizes = rows.group_by("combination").agg(pl.col("persons").cast(pl.Int64).sum())["persons"]
-    return _risk([sizes.to_numpy().astype(np.int64)], k)
-
-
-def _risk_of_entities(rows: pl.DataFrame, k: int) -> InitialRisk:
-    """The risk where a person may have several rows, even of several combinations: each counts once."""
-    sizes = rows.group_by("combination").agg(pl.col("persons").n_unique().alias("size"))
-    placed = rows.join(sizes, on="combination")
-    alone, below_k = (
-        placed.filter(chosen)["persons"].n_unique() for chosen in (pl.col("size") == 1, pl.col("size") < k)
-    )
-    smallest = int(sizes["size"].to_numpy().min(initial=len(rows)))
-    rarest = placed.group_by("persons").agg(pl.col("size").min())["size"].to_numpy()
-    return InitialRisk(len(rarest), float((1 / rarest).sum()), smallest, alone, below_k)
-
-
-def _risk(parts: Iterable[NDArray[np.int64]], k: int) -> InitialRisk:
-    """The risk from the persons of combinations, which may come in parts."""
-    persons = combinations = alone = below_k = 0
-    smallest: int | None = None
-    for sizes in parts:
-        if not len(sizes):
-            continue
-        persons += int(sizes.sum())
-        combinations += len(sizes)
-        alone += int(np.count_nonzero(sizes == 1))
-        below_k += int(sizes[sizes < k].sum())
-        smallest = int(sizes.min()) if smallest is None else min(smallest, int(sizes.min()))
-    return InitialRisk(persons, combinations, smallest or 0, alone, below_k)
-
-
-class CombinationCounter:
-    """Counts the persons of raw combinations of rows that come in batches; no entity has several of these."""
-
-    def __init__(self, *, has_counts: bool) -> None:
-        """With `has_counts`, rows stand for several persons."""
-        from anonfit.auditing.hashing import HashShards
-
-        self.shards = HashShards(2 if has_counts else 1)
-
-    def add(self, frame: pl.DataFrame, persons: NDArray[np.int64] | None) -> None:
-        """Some more rows: their raw quasi-identifiers, and how many persons each stands for."""
-        hashes = frame.hash_rows(seed=0).to_numpy()
-        self.shards.add(hashes, *([] if persons is None else [persons.astype(np.uint64)]))
-
-    def risk(self, k: int) -> InitialRisk:
-        """The risk of all rows."""
-        return _risk((_sizes(*part) for part in self.shards.each()), k)
-
-
-def _sizes(hashes: NDArray[np.uint64], persons: NDArray[np.uint64] | None = None) -> NDArray[np.int64]:
-    """The persons of every combination, each told by a hash."""
-    if persons is None:
-        return np.unique(hashes, return_counts=True)[1]
-    _, places = np.unique(hashes, return_inverse=True)
-    return np.bincount(places, weights=persons).astype(np.int64)
-
-
-def initial_content(risk: InitialRisk, rule: Disclosure) -> dict[str, Any]:
-    """The initial risk as it may be told.
-
-    Who are alone is not told where few others are below k: these could be counted by subtraction. Nor is the average
-    then, from which the number of combinations follows. Where persons have several rows, it would tell more of them
-    than multiples of k do.
-    """
-    tellable = rule.may_disclose(risk.alone, risk.persons) and rule.may_disclose(risk.below_k, risk.persons)
-    apart = not rule.below_threshold(risk.below_k - risk.alone)
-    exact = rule.rows_are_persons or not rule.min_persons
-    hidden = {"persons": "not told", "share": "not told"}
-    return {
-        "smallest": rule.number(risk.smallest),
-        "alone": rule.share(risk.alone, risk.persons) if apart else hidden,
-        "below_k": rule.share(risk.below_k, risk.persons),
-        "average": risk.risks / risk.persons if tellable and apart and exact and risk.persons else None,
-    }

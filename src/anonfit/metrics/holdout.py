@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What regions tell of rows that had no part in making them.
 
-A part of the table is put aside, regions are made of the rest, blind and for the purpose, and both predict what was
-put aside. The learner needs nothing but counts, so it is there where no learning library is.
+A part of the table is put aside, regions are made of the rest, blind and for the purpose at the same k, and both
+predict what was put aside. The learner needs nothing but counts, so it is there where no learning library is.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,16 +25,16 @@ from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.algorithms.trees.making import TreeRequest, anonymize_by_tree
 from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.errors import AnonfitError
-from anonfit.metrics.workload import CodedTarget, coded_targets
+from anonfit.metrics.losses import common_extents, disagreements, unnamed_values
+from anonfit.metrics.registry import RecodedTable, content
+from anonfit.metrics.workload import CodedTarget, coded_targets, leaned, selections_together
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Unseen
-from anonfit.tables.persons import Persons
 from anonfit.tables.scales import CutPoints
-from anonfit.tables.schema import Role, Schema
+from anonfit.tables.schema import Persons, Role, Schema
+from anonfit.workload.objectives import feature_weights
 from anonfit.workload.targets import Workload
-
-LEAN = 100
-"""A region's classes are counted together with so many rows of the region it was cut from: small ones say little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,32 +68,6 @@ def _nodes(recoding: Recoding, frame: pl.DataFrame) -> NDArray[np.int32]:
     return recoding.nodes(recoding.cells(frame, unseen=Unseen.ANCESTOR))
 
 
-def leaned(sums: NDArray[np.float64], sizes: NDArray[np.float64], parent: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The mean of every node's rows, where each leans on that of the node it was cut from. (node, value)
-
-    sums: (node, value) of the rows that end there: rows of each class, or numbers; sizes: (node,) how many these are;
-    parent: (node,) the node each was cut from, -1 for the root; nodes stand in breadth-first order.
-    """
-    sums, sizes = sums.copy(), sizes.copy()
-    levels = depths(parent)
-    for level in reversed(levels[1:]):
-        np.add.at(sums, parent[level], sums[level])
-        np.add.at(sizes, parent[level], sizes[level])
-    means = sums / max(float(sizes[0]), 1.0)
-    for level in levels[1:]:
-        means[level] = (sums[level] + LEAN * means[parent[level]]) / (sizes[level] + LEAN)[:, None]
-    return means
-
-
-def depths(parent: NDArray[np.int64]) -> list[slice]:
-    """The nodes of each depth: in breadth-first order a node's parent never stands after that of a later node."""
-    levels = [slice(0, 1)]
-    while levels[-1].stop < len(parent):
-        stop = int(np.searchsorted(parent, levels[-1].stop))
-        levels.append(slice(levels[-1].stop, stop))
-    return levels
-
-
 @dataclass(frozen=True, slots=True)
 class Gain:
     """How much larger a share of right predictions is than another, on the same rows, and what chance can do to it."""
@@ -122,10 +96,13 @@ def paired_gain(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> Gain:
         Gain(share=0.0, noise=0.0)
     """
     differences = after.astype(np.float64) - before
-    rows = len(differences)
-    if rows < 2:
+    if len(differences) < 2:
         return Gain(float(differences.sum()), math.inf)
-    return Gain(float(differences.mean()), 2 * float(differences.std(ddof=1)) / math.sqrt(rows))
+    return _mean_gain(differences)
+
+
+def _mean_gain(differences: NDArray[np.float64]) -> Gain:
+    return Gain(float(differences.mean()), 2 * float(differences.std(ddof=1)) / math.sqrt(len(differences)))
 
 
 ROWS = 30_000
@@ -280,3 +257,193 @@ def _drawn(setting: HoldoutRequest, most: int) -> tuple[NDArray[np.int64], NDArr
     assert owners is not None
     rank = rng.permutation(int(owners.max(initial=0)) + 1)
     return np.argsort(rank[owners], kind="stable")[:most], owners
+
+
+# --- blind against made for the purpose, at the same k --------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A target, predicted from the known rows as a whole, from blind regions, and from regions for the purpose."""
+
+    column: str
+    has_classes: bool
+    whole: Judged
+    blind: Judged
+    purpose: Judged
+
+
+@dataclass(frozen=True, slots=True)
+class PurposeComparison:
+    """What was compared. Selections are answered from the known rows."""
+
+    known: int
+    known_persons: int
+    held_out: int
+    of: int
+    """All rows that there are."""
+    groups: tuple[int, int]
+    """Of the blind regions and of those for the purpose, how many hold somebody."""
+    contests: tuple[Contest, ...]
+    asked: int
+    """How many selections were asked for."""
+    selections: tuple[SelectionAnswers, SelectionAnswers] | None
+    columns: tuple[RecodedTable, RecodedTable] | None = None
+    """What columns lost in both, where some matter more."""
+
+
+def has_purpose(workload: Workload, targets: Sequence[Any]) -> bool:
+    """Whether there is something that regions made for the purpose could do better than blind ones."""
+    some_matter = workload.weights or workload.weights_from or workload.objective.clusters
+    return not workload.is_blind and bool(targets or workload.selections or some_matter)
+
+
+def compare(holdout: Holdout | None) -> PurposeComparison | None:
+    """Hold blind regions and those for the purpose against the held-out rows; None without a purpose, or regions."""
+    if holdout is None or not has_purpose(holdout.setting.workload, holdout.targets):
+        return None
+    workload = holdout.setting.workload
+    blind, purpose = holdout.regions(replace(workload, criterion="median")), holdout.regions(workload)
+    if blind is None or purpose is None:
+        return None
+    contests = tuple(
+        Contest(target.column, target.has_classes, *judged)
+        for target, *judged in zip(
+            holdout.targets, holdout.judge(None), holdout.judge(blind), holdout.judge(purpose), strict=True
+        )
+    )
+    blind_answers, purpose_answers = holdout.answers(blind), holdout.answers(purpose)
+    return PurposeComparison(
+        known=len(holdout.known),
+        known_persons=holdout.setting.persons(holdout.known).total(),
+        held_out=len(holdout.others),
+        of=len(holdout.setting.frame),
+        groups=(len(np.unique(blind.nodes)), len(np.unique(purpose.nodes))),
+        contests=contests,
+        asked=len(workload.selections),
+        selections=None if blind_answers is None or purpose_answers is None else (blind_answers, purpose_answers),
+        columns=_columns_compared(blind, purpose, workload),
+    )
+
+
+def _columns_compared(
+    blind: Anonymized, purpose: Anonymized, workload: Workload
+) -> tuple[RecodedTable, RecodedTable] | None:
+    """What columns lost in both, measured alike; None where nothing says that some columns matter more."""
+    names, weights = purpose.recoding.quasi_identifiers, workload.weights
+    if purpose.learned is not None:
+        weights = purpose.learned.weights
+    elif workload.objective.clusters:
+        weights = dict.fromkeys(names, 0.0) | feature_weights(workload, list(names))
+    if not weights:
+        return None
+    recodings = (blind.recoding, purpose.recoding)
+    extents, unnamed = common_extents(recodings), unnamed_values(recodings)
+    first, second = (
+        RecodedTable(regions.recoding, regions.nodes, weights=weights, extents=extents, unnamed=more)
+        for regions, more in zip((blind, purpose), unnamed, strict=True)
+    )
+    return first, second
+
+
+def comparison_content(comparison: PurposeComparison, rule: Disclosure) -> dict[str, Any]:
+    """The comparison as it may be told."""
+    return {
+        "known_rows": comparison.known,
+        "held_out_rows": comparison.held_out,
+        "sampled": comparison.known + comparison.held_out < comparison.of,
+        "groups": {"blind": comparison.groups[0], "purpose": comparison.groups[1]},
+        "targets": [_contest(contest, rule) for contest in comparison.contests],
+        "selections": _selections(comparison, rule),
+        "columns": None if comparison.columns is None else _columns_content(comparison.columns),
+    }
+
+
+def _columns_content(tables: tuple[RecodedTable, RecodedTable]) -> dict[str, Any]:
+    """What columns lost in both, and of which columns the two measures disagree."""
+    blind, purpose = tables
+    differ = {
+        disagreement.column: disagreement.better_by
+        for disagreement in disagreements(
+            (purpose.losses, purpose.discernibility), (blind.losses, blind.discernibility)
+        )
+    }
+    contents = [content(table, "report", "regions", key="column") or {} for table in tables]
+    return {
+        "weighted_discernibility": {
+            name: figures["weighted_discernibility"]
+            for name, figures in zip(("blind", "purpose"), contents, strict=True)
+        },
+        "columns": [
+            {
+                "column": before["column"],
+                "weight": after["weight"],
+                **{name: {"blind": before[name], "purpose": after[name]} for name in ("ncp", "together")},
+                "disagree": differ.get(before["column"]),
+            }
+            for before, after in zip(*(figures["columns"] for figures in contents), strict=True)
+        ],
+    }
+
+
+def _contest(contest: Contest, rule: Disclosure) -> dict[str, Any]:
+    judged = {"whole": contest.whole, "blind": contest.blind, "purpose": contest.purpose}
+    shares = {name: judged_content(judgement, contest.whole, rule) for name, judgement in judged.items()}
+    different = _different(contest)
+    # Who are right one way only must not be found by subtraction.
+    if different is not None and rule.below_threshold(different):
+        shares["blind"] = None
+    gain = None if None in shares.values() else _gain(contest)
+    return {
+        "column": contest.column,
+        "measure": "accuracy" if contest.has_classes else "explained variance",
+        **shares,
+        "different": None if different is None else rule.number(different),
+        "gain": None if gain is None else round(gain.share, 4),
+        "noise": None if gain is None or not np.isfinite(gain.noise) else round(gain.noise, 4),
+    }
+
+
+def judged_content(judged: Judged, whole: Judged, rule: Disclosure) -> float | None:
+    """The share of right predictions, or of the squared errors that are no longer made; None if it may not be told."""
+    if judged.right is not None:
+        right, wrong = judged.persons(judged.right), judged.persons(~judged.right)
+        if not len(judged.right) or rule.below_threshold(right) or rule.below_threshold(wrong):
+            return None
+        return round(float(judged.right.mean()), 3)
+    assert judged.errors is not None
+    assert whole.errors is not None
+    if not len(judged.errors) or rule.below_threshold(judged.persons()):
+        return None
+    before = float(whole.errors.mean())
+    return round(1 - float(judged.errors.mean()) / before, 3) if before > 0 else 0.0
+
+
+def _different(contest: Contest) -> int | None:
+    """The persons whose class is predicted right one way and wrong the other; None of numbers."""
+    blind, purpose = contest.blind.right, contest.purpose.right
+    return None if blind is None or purpose is None else contest.blind.persons(blind != purpose)
+
+
+def _gain(contest: Contest) -> Gain:
+    """What was gained from blind to purpose, in shares of right predictions or of the variance."""
+    blind, purpose, whole = contest.blind, contest.purpose, contest.whole
+    if blind.right is not None and purpose.right is not None:
+        return paired_gain(blind.right, purpose.right)
+    assert blind.errors is not None
+    assert purpose.errors is not None
+    assert whole.errors is not None
+    before = float(whole.errors.mean()) if len(whole.errors) else 0.0
+    if len(whole.errors) < 2 or before <= 0:
+        return Gain(0.0, math.inf)
+    return _mean_gain((blind.errors - purpose.errors) / before)
+
+
+def _selections(comparison: PurposeComparison, rule: Disclosure) -> dict[str, Any] | None:
+    """All selections together: how precisely they are answered from blind regions and from those for the purpose."""
+    if comparison.selections is None or (rule.min_persons and not rule.rows_are_persons):
+        return None
+    blind, purpose = (
+        selections_together(answers, rule, total=comparison.known_persons) for answers in comparison.selections
+    )
+    return {"asked": comparison.asked, "blind": blind, "purpose": purpose}

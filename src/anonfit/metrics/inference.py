@@ -21,11 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.tree import blocks_of, unpacked
+from anonfit.engines.tree import Parts, blocks_of, unpacked
 from anonfit.metrics.detail import cell_shares, labels_of
-from anonfit.recoding.boxes import Parts
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.persons import Persons
+from anonfit.tables.schema import Persons
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,7 @@ from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.imprecision import Answers, answer
 from anonfit.recoding.recoding import Recoding, cells_of_codes
 from anonfit.tables.codebook import code_column
-from anonfit.tables.persons import Persons
-from anonfit.tables.schema import Column, ColumnType, Domain, OrderedDomain, Role
+from anonfit.tables.schema import Column, ColumnType, Domain, OrderedDomain, Persons, Role
 from anonfit.workload.coding import selection_boundaries, with_boundaries
 from anonfit.workload.logs.tallies import Ask
 from anonfit.workload.parsing import predicate_text

@@ -22,7 +22,7 @@ from anonfit.metrics.groups import ClassEntropy, GroupFigures, class_entropy, gr
 from anonfit.metrics.losses import Discernibility, Extents, Losses, losses, observed_extents, weighted_discernibility
 from anonfit.metrics.queries import QueryAnswer, query_figures
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.persons import Persons
+from anonfit.tables.schema import Persons
 
 Need = Literal["groups", "regions", "classes", "clusters", "selections", "queries"]
 """What must be known of a table: the persons of its groups, the region of every row, the classes of targets, clusters,
@@ -62,12 +62,7 @@ class RecodedTable:
 
     @classmethod
     def of_rows(
-        cls,
-        recoding: Recoding,
-        frame: pl.DataFrame,
-        nodes: NDArray[np.integer[Any]],
-        persons: Persons,
-        **known: Any,
+        cls, recoding: Recoding, frame: pl.DataFrame, nodes: NDArray[np.integer[Any]], persons: Persons, **known: Any
     ) -> RecodedTable:
         """The release of raw rows: columns are measured by the range of their values, which is not for the public."""
         sizes = persons.of_groups(nodes.astype(np.int64), int(nodes.max(initial=0)) + 1)

@@ -149,6 +149,36 @@ def predicted_numbers(regions: NDArray[np.integer], numbers: NDArray[np.float64]
     return Predicted(rows, float(squares.sum()) * (rows / (rows - 1)) ** 2 / rows, float(by_region.sum()) / rows)
 
 
+LEAN = 100
+"""A region's classes are counted together with so many rows of the region it was cut from: small ones say little."""
+
+
+def leaned(sums: NDArray[np.float64], sizes: NDArray[np.float64], parent: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean of every node's rows, where each leans on that of the node it was cut from. (node, value)
+
+    sums: (node, value) of the rows that end there: rows of each class, or numbers; sizes: (node,) how many these are;
+    parent: (node,) the node each was cut from, -1 for the root; nodes stand in breadth-first order.
+    """
+    sums, sizes = sums.copy(), sizes.copy()
+    levels = depths(parent)
+    for level in reversed(levels[1:]):
+        np.add.at(sums, parent[level], sums[level])
+        np.add.at(sizes, parent[level], sizes[level])
+    means = sums / max(float(sizes[0]), 1.0)
+    for level in levels[1:]:
+        means[level] = (sums[level] + LEAN * means[parent[level]]) / (sizes[level] + LEAN)[:, None]
+    return means
+
+
+def depths(parent: NDArray[np.int64]) -> list[slice]:
+    """The nodes of each depth: in breadth-first order a node's parent never stands after that of a later node."""
+    levels = [slice(0, 1)]
+    while levels[-1].stop < len(parent):
+        stop = int(np.searchsorted(parent, levels[-1].stop))
+        levels.append(slice(levels[-1].stop, stop))
+    return levels
+
+
 @dataclass(frozen=True, slots=True)
 class TargetFigures:
     """How well a target is predicted, each row from others."""

@@ -9,12 +9,7 @@ from typing import Any
 
 from anonfit.errors import SpecError, did_you_mean
 from anonfit.privacy.diversity import DIVERSITY
-from anonfit.privacy.likeness import (
-    DISTANCES,
-    LIKENESS,
-    Distance,
-    TCloseness,
-)
+from anonfit.privacy.likeness import DISTANCES, LIKENESS, Distance, TCloseness
 from anonfit.privacy.models import ANY, NUMBERS, DiversityModel, Kind, Parameter, SensitiveColumn, Value
 
 NOTHING_ASKED = ': ask for more diversity than that, or write diversity = "none" and a reason = "…" for the column.'

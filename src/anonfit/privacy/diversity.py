@@ -34,6 +34,7 @@ class DistinctL(DiversityModel):
 
     name = "distinct-l"
     words = "every group has at least l different values"
+    attacker = "Someone who finds a person's group still sees at least l different values in it."
     sentence = "every group has at least {} different values"
     parameters = (Parameter("l", "different values in every group", Kind.WHOLE, lowest=1, empty="lowest"),)
     kernel = 0
@@ -68,6 +69,9 @@ class EntropyL(DiversityModel):
 
     name = "entropy-l"
     words = "the entropy of every group is at least that of l equally frequent values"
+    attacker = (
+        "Someone who finds a person's group sees values as mixed as l equally frequent ones, so a guess stays a guess."
+    )
     sentence = "every group is at least as mixed as {} equally frequent values"
     parameters = (Parameter("l", "equally frequent values of the same entropy", lowest=1, empty="lowest"),)
     kernel = 1
@@ -101,6 +105,7 @@ class RecursiveCL(DiversityModel):
 
     name = "recursive-cl"
     words = "the most frequent value has fewer than c times the persons of the l-th most frequent and all rarer ones"
+    attacker = "Someone who can rule out some values of a group still cannot be sure of the most frequent one."
     sentence = (
         "in every group the most frequent value has at most {} times the persons of all values from frequency rank {l} "
         "on"
@@ -178,6 +183,7 @@ class SquaredError(DiversityModel):
 
     name = "squared-error"
     words = "the numbers of every group deviate enough from their mean, added up"
+    attacker = "Someone who estimates the number from a person's group is wrong by enough, in sum."
     sentence = "in every group the squared deviations from the mean add up to at least {}"
     parameters = (
         Parameter("error", "the smallest sum of squared deviations, in the column's unit squared", empty="lowest"),
@@ -216,6 +222,7 @@ class Variance(DiversityModel):
 
     name = "variance"
     words = "the numbers of every group deviate enough from their mean, on average"
+    attacker = "Someone who estimates the number from a person's group is wrong by enough, on average."
     sentence = "in every group the variance is at least {}"
     parameters = (Parameter("variance", "the smallest variance, in the column's unit squared", empty="lowest"),)
     suits = NUMBERS

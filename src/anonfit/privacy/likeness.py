@@ -113,6 +113,7 @@ class TCloseness(DiversityModel):
 
     name = "t-closeness"
     words = "the values of every group are distributed nearly as in the whole table"
+    attacker = "Someone who finds a person's group learns little more about the value than the whole table tells."
     sentence = "no group is farther than {} from the whole table, by the {distance} distance"
     bound = "at most"
     parameters = (
@@ -161,6 +162,7 @@ class AlphaK(DiversityModel):
 
     name = "alpha-k"
     words = "no value has a larger share than alpha in a group"
+    attacker = "Someone who finds a person's group can be sure of no value with more than the share alpha."
     sentence = "no value has a larger share of a group than {}"
     bound = "at most"
     parameter = "alpha"
@@ -211,6 +213,9 @@ class BetaLikeness(DiversityModel):
 
     name = "beta-likeness"
     words = "no value's share is much larger in a group than in the whole table"
+    attacker = (
+        "Someone who finds a person's group does not see any value become much more likely than in the whole table."
+    )
     sentence = "no value's share grows in a group by more than {} times its share in the whole table{enhanced}"
     bound = "at most"
     parameters = (
@@ -273,6 +278,7 @@ class DeltaDisclosure(DiversityModel):
 
     name = "delta-disclosure"
     words = "no value's share is much larger or smaller in a group than in the whole table"
+    attacker = "Someone who finds a person's group sees no value become much more or much less likely."
     sentence = "the logarithm of a share in a group by its share in the whole table is at most {}"
     bound = "below"
     parameters = (Parameter("delta", "the largest logarithm of the ratio of two shares"),)

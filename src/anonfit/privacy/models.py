@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a privacy model is: whether it is monotone, and whether a group may exist. One kind judges the sums of a group,
-as k-anonymity does, the other the values of a sensitive column.
+"""What a privacy model is: whether it is monotone, and whether a group with these values of a sensitive column may
+exist.
 """
 
 from __future__ import annotations
@@ -168,14 +168,16 @@ class DiversityModel:
     its module, give it a branch in the kernel (`engines.memory.model_kernels`), and have the audit recount it
     (`auditing.models`).
 
-    `words` say what is demanded, `sentence` tells the figure of the worst group, which is `bound` to be what was asked.
-    A model that is monotone allows a group that is divided into parts which may exist, where the persons of the parts
-    add up to its own. (With an entity column they need not: a person may have rows in two parts.)
+    `words` say what is demanded, `attacker` against whom; `sentence` tells the figure of the worst group, which is
+    `bound` to be what was asked. A model that is monotone allows a group that is divided into parts which may exist,
+    where the persons of the parts add up to its own. (With an entity column they need not: a person may have rows in
+    two parts.)
     """
 
     __slots__ = ()
     name: str
     words: str
+    attacker: str
     sentence: str
     bound = "at least"
     parameters: tuple[Parameter, ...]
@@ -214,21 +216,3 @@ class DiversityModel:
     def why_not(self, counts: NDArray[np.int64]) -> str:
         """Why a whole table may not exist, with its own figures and the nearest possible parameter."""
         raise NotImplementedError
-
-
-@dataclass(frozen=True, slots=True)
-class KAnonymity:
-    """At least k persons in every group."""
-
-    k: int
-
-    def allows(self, persons: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether groups of so many persons may exist."""
-        return np.asarray(persons >= self.k)
-
-    def why_not(self, persons: int) -> str:
-        """Too few persons in the whole table."""
-        return (
-            f"the table is about {persons} person(s), fewer than k = {self.k}: no release can give each of them "
-            f"{self.k - 1} others like them."
-        )

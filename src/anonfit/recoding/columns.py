@@ -215,10 +215,7 @@ class OrdinalCells:
         """The first word of a run of cells and the word after its last; None where the order begins or ends."""
         first = max(cells[0] - int(self.has_missing), 0)
         last = cells[-1] - int(self.has_missing)
-        return (
-            self.order[first] if first > 0 else None,
-            self.order[last + 1] if last + 1 < len(self.order) else None,
-        )
+        return (self.order[first] if first > 0 else None, self.order[last + 1] if last + 1 < len(self.order) else None)
 
     def label(self, cells: Sequence[int]) -> str:
         """One word, or an interval of the order."""
@@ -255,10 +252,11 @@ class NominalCells:
         else:
             distinct = values.unique()
             places = _places(values, distinct)
-        if self.other is None:
+        if self.other is None and distinct.dtype != pl.String:
             positions = leaf_positions(self.taxonomy, distinct, column=self.name)
         else:
             positions = name_positions(self.taxonomy.leaves, distinct)
+        if self.other is not None:
             # A value that happens to be written as the leaf of unnamed values is itself not named.
             positions[positions == self.taxonomy.leaf_position[self.other]] = -1
         cells = np.where(positions < 0, -1, positions + int(self.has_missing)).astype(np.int32)

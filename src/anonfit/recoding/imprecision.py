@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.targets import CodedSelections
-from anonfit.engines.tree import unpacked
-from anonfit.recoding.boxes import Boxes
+from anonfit.engines.tree import Boxes, unpacked
 
 TOGETHER = 256
 """Rectangles that are held against all regions at once."""

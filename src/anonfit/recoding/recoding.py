@@ -14,12 +14,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.engines.tree import Tree
+from anonfit.engines.tree import Boxes, Grid, GridColumn, Tree, boxes_of, grid_column
 from anonfit.errors import DataError, RecodingError, listed
-from anonfit.recoding.boxes import Boxes, Grid, GridColumn, boxes_of, grid_column
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
-from anonfit.recoding.sql import recoding_query
-from anonfit.recoding.sql_dialects import DialectName
+from anonfit.recoding.sql import DialectName, recoding_query
 from anonfit.recoding.values import Unseen, Values, recode_frame
 from anonfit.tables.codebook import typed
 from anonfit.tables.scales import Cut, CutPoints, Scale, cuts_between, parse_cut, scale_of, thresholds

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.tree import LEAF, Tree
+from anonfit.engines.tree import LEAF, Grid, GridColumn, Tree, grid_column
 from anonfit.errors import AnonfitError, RecodingError, RequestError
-from anonfit.recoding.boxes import Grid, GridColumn, grid_column
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text

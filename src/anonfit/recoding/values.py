@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from anonfit.engines.tree import Parts
 from anonfit.errors import RequestError, did_you_mean
-from anonfit.recoding.boxes import Parts
 from anonfit.recoding.columns import EVERYTHING, NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.tables.frames import from_frame, like
 from anonfit.tables.scales import Cut, Scale

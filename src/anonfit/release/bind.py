@@ -19,15 +19,15 @@ from anonfit.errors import DataError, SpecError, did_you_mean, listed
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import read_recoding
 from anonfit.recoding.values import Values
+from anonfit.spec.columns import unasked
 from anonfit.spec.model import ColumnSpec, Spec, TargetSpec
-from anonfit.spec.outputs import OUTPUT
-from anonfit.spec.parse import refuse_open, unasked
-from anonfit.tables.addresses import KINDS, is_database
+from anonfit.spec.parse import refuse_open
+from anonfit.spec.settings import OUTPUT
 from anonfit.tables.databases import database_source
-from anonfit.tables.formats import SOURCES
 from anonfit.tables.layout import LAYOUT, OF_TEXTS, given_layout
 from anonfit.tables.reading import ReadOptions, column_names, read_table
 from anonfit.tables.schema import Column, ColumnType, NominalSplit, Role, Schema
+from anonfit.tables.sources import KINDS, SOURCES, is_database
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_files import read_taxonomy
 from anonfit.workload.targets import TargetRequest, Workload
@@ -66,7 +66,7 @@ def source_of(spec: Spec) -> Any:
     if spec.data.table is not None or spec.data.query is not None:
         raise SpecError(["data.table and data.query are of databases, and data.source is none."])
     if "://" in str(source) and spec.engine.name == "spark":
-        from anonfit.engines.spark.sources import read_address
+        from anonfit.engines.spark.source import read_address
 
         return read_address(str(source))
     if "://" in str(source):

@@ -1,55 +1,94 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The evidence for a made table: what the audit is asked of it, and what the public report and the manifest say."""
+"""The evidence for a made table: what the audit is asked of it, and the figures of its report that are no part of the
+audit. These are measured once and told twice, in public by the disclosure rule and in full to the owner of the data.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
-from anonfit.algorithms.demands import has_classes, redundant, requirements_of
-from anonfit.algorithms.exploring import RULE
-from anonfit.algorithms.trees.growing import Variant
+import numpy as np
+from numpy.typing import NDArray
+
 from anonfit.auditing.result import BYTES
-from anonfit.errors import AuditFailed, Infeasible
-from anonfit.metrics.attack import attack_content, attack_release
+from anonfit.errors import Infeasible, RequestError
+from anonfit.metrics.attack import (
+    Attack,
+    InitialRisk,
+    attack_content,
+    attack_release,
+    group_bins,
+    initial_content,
+    initial_risk,
+)
+from anonfit.metrics.clusters import ClusterFigures, can_cluster, clusters_content, workload_clusters
+from anonfit.metrics.curve import Curve, curve, curve_content, read_ks
+from anonfit.metrics.detail import Detail, detail_content, details, partition_content
+from anonfit.metrics.holdout import (
+    Holdout,
+    HoldoutRequest,
+    PurposeComparison,
+    compare,
+    comparison_content,
+    draw_holdout,
+    has_purpose,
+)
 from anonfit.metrics.inference import SURE, LearnedClasses
-from anonfit.metrics.workload import internal_selections, public_selections
+from anonfit.metrics.losses import distributions
+from anonfit.metrics.queries import JUDGED, QueryAnswer, internal_queries, judge_queries, public_queries, query_table
+from anonfit.metrics.registry import RecodedTable, content
+from anonfit.metrics.rules import ROWS, AssociationRule, find_rules, items_of, rules_content
+from anonfit.metrics.workload import (
+    TargetFigures,
+    coded_targets,
+    internal_selections,
+    predictions,
+    predictions_content,
+    public_selections,
+)
 from anonfit.privacy.disclosure import EVERYTHING, Disclosure
 from anonfit.recoding.values import Values
-from anonfit.release.bind import demands_of, workload_of
-from anonfit.release.explore import FIGURES
-from anonfit.release.measure import Appraisal, different_labels, formula_columns, measure_all
-from anonfit.release.result import Draft
-from anonfit.release.table import LargeTable, drafted_table, raw_columns, read_large
-from anonfit.report.asking import Aim, ReleaseRequest, aims_of, asked_content
+from anonfit.release.bind import demands_of, refining_of, tree_of, workload_of
+from anonfit.release.draft import (
+    Draft,
+    LargeTable,
+    all_persons,
+    drafted_table,
+    drawn_content,
+    group_persons,
+    held_nodes,
+    raw_columns,
+    read_large,
+    released_rows,
+    whole_domains,
+)
+from anonfit.release.request import asked_of, audited_demands, audited_targets
+from anonfit.release.run import make
+from anonfit.release.table import different_labels, formula_columns
 from anonfit.report.content import read_content, report_content
 from anonfit.spec.columns import QUASI_IDENTIFIER
+from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
-from anonfit.spec.workload import TARGET
-from anonfit.spec.write import public_tables
-from anonfit.tables.codebook import column_type
-from anonfit.tables.formats import FORMATS, format_of
-from anonfit.tables.ingesting import RawColumns
-from anonfit.tables.persons import persons_in
-from anonfit.tables.schema import ColumnType, Role, Schema
-from anonfit.workload.targets import TargetRequest, Workload
+from anonfit.tables.schema import Role, persons_in
+from anonfit.tables.sources import FORMATS
 
 if TYPE_CHECKING:
     from anonfit.auditing.result import Audit
-    from anonfit.auditing.tree_folder import TreeAudit
-    from anonfit.metrics.attack import Attack
 
-UNKNOWN_USE = "The use is not known: "
+
+# --- the audit ------------------------------------------------------------------------------------------------------
 
 
 def audit_draft(draft: Draft, data: Any) -> Audit:
     """Audit the released table, as a file or a frame, against what was asked and the rows it was made from."""
     from anonfit.auditing.api import audit
     from anonfit.auditing.measuring import ROWS_AT_ONCE
+    from anonfit.auditing.reading import is_text_file
 
     spec, schema = draft.spec, draft.schema
     written = json.loads(draft.recoding.to_json())
@@ -74,160 +113,9 @@ def audit_draft(draft: Draft, data: Any) -> Audit:
         regions="observed" if spec.output.regions == "observed" else "domain",
         representatives=spec.output.values == Values.REPRESENTATIVE,
         # The rows were read already, and only text files have no other way to say that a value is missing.
-        missing=("",) if isinstance(data, str | Path) and format_of(Path(data)).is_text else (),
+        missing=("",) if is_text_file(data) else (),
         rows_at_once=ROWS_AT_ONCE if draft.is_large else None,
     )
-
-
-def audited_demands(spec: Spec, schema: Schema, rows: RawColumns) -> list[dict[str, Any]]:
-    """The demands on sensitive columns, with all that is declared of these, as `auditing.audit` reads them."""
-    types = _types(schema, rows)
-    formats = {column.name: column.date_format for column in schema.columns}
-    demands = public_tables(spec, schema, types=types)["privacy"]["diversity"]
-    return [
-        {"type": str(types[demand["column"]]), "date_format": formats[demand["column"]], **demand} for demand in demands
-    ]
-
-
-def audited_targets(spec: Spec, schema: Schema, rows: RawColumns) -> list[dict[str, Any]]:
-    """The targets, with what they are: classes, also where these are written as numbers, or numbers."""
-    types = _target_types(spec, schema, rows)
-    return [
-        TARGET.tables(target) | ({"type": str(types[target.column])} if target.column in types else {})
-        for target in spec.capped_targets
-    ]
-
-
-def require_passed(audit: Audit | TreeAudit, written: str = "file") -> None:
-    """Nothing is published that the audit did not accept; `written` says what it read."""
-    if not audit.passed:
-        faults = "; ".join(dict.fromkeys(finding.sentence for finding in audit.missed))
-        raise AuditFailed(
-            f"the audit of the written {written} found that it does not hold what was asked, so nothing is published: "
-            f"{faults}"
-        )
-
-
-def _types(schema: Schema, rows: RawColumns) -> dict[str, ColumnType]:
-    """The types of sensitive columns and targets, from the data where they are not declared."""
-    columns = schema.of_role(Role.SENSITIVE, Role.TARGET)
-    return {column.name: column_type(column, rows.schema[column.name]) for column in columns}
-
-
-def _target_types(spec: Spec, schema: Schema, rows: RawColumns) -> dict[str, ColumnType]:
-    """The types of the targets that are released as they are: nominal, unless they are numbers or classes of such."""
-    types = _types(schema, rows)
-    columns = {column.name: column for column in schema.of_role(Role.TARGET)}
-    types_of_targets = {}
-    for target in spec.capped_targets:
-        if column := columns.get(target.column):
-            by_number = bool(target.classes or target.equal_width)
-            asked, values = TargetRequest(column.name), rows[column.name]
-            numeric = by_number or not has_classes(asked, column, values, spec.method.objective)
-            types_of_targets[column.name] = types[column.name] if numeric else column.type or ColumnType.NOMINAL
-    return types_of_targets
-
-
-def manifest_spec(draft: Draft) -> dict[str, Any]:
-    """The spec as everybody may know it. It says of which type the targets are: new data must not be read otherwise."""
-    rows = raw_columns(draft)
-    types = _target_types(draft.spec, draft.schema, rows)
-    columns = (replace(column, type=types.get(column.name, column.type)) for column in draft.schema.columns)
-    return public_tables(draft.spec, Schema(tuple(columns)), types=_types(draft.schema, rows))
-
-
-def _asked(draft: Draft) -> dict[str, Any]:
-    """What was asked, for the public report."""
-    spec, workload = draft.spec, workload_of(draft.spec)
-    if draft.learned is not None:
-        workload = replace(workload, weights=draft.learned.weights)
-    return asked_of(
-        spec,
-        draft.schema,
-        draft.recoding.quasi_identifiers,
-        demands=manifest_spec(draft)["privacy"]["diversity"],
-        workload=workload,
-        aims=aims_of(workload, draft.schema, raw_columns(draft), steered=draft.steered),
-        tried=None if draft.exploration is None else len(draft.exploration["candidates"]),
-    )
-
-
-def asked_of(
-    spec: Spec,
-    schema: Schema,
-    names: Sequence[str],
-    *,
-    demands: Sequence[Mapping[str, Any]],
-    workload: Workload,
-    aims: Sequence[Aim],
-    tried: int | None,
-) -> dict[str, Any]:
-    """What a spec asks of the named quasi-identifiers, for the public report. `demands` are as the manifest has them;
-    `tried` is the number of ways to weigh columns that were tried, where the use is not known.
-    """
-    asked = ReleaseRequest(
-        k=spec.privacy.k,
-        quasi_identifiers=names,
-        demands=demands,
-        max_confidence=spec.privacy.max_confidence,
-        attack_limit=spec.privacy.attack_limit,
-        workload=workload,
-        aims=aims,
-        capped=_capped(spec, schema),
-        refined_by=_refined_by(spec),
-        grown_by=_grown_by(spec),
-        explored=None if tried is None else _explored(tried),
-        waived={name: column.reason or "" for name, column in spec.columns.items() if column.diversity is not None},
-        decisions=spec.decisions,
-        several=_several(spec, names),
-    )
-    settings = {
-        "values": str(spec.output.values),
-        "regions": spec.output.regions,
-        "order": spec.output.order,
-        "cut_points": str(spec.method.cut_points),
-    }
-    return asked_content(asked) | settings
-
-
-def _capped(spec: Spec, schema: Schema) -> list[str]:
-    """The targets of which `max_confidence` caps what groups tell: those that are released as they are."""
-    if spec.privacy.max_confidence >= 1:
-        return []
-    released = {column.name for column in schema.of_role(Role.TARGET)}
-    return [target.column for target in spec.capped_targets if target.column in released]
-
-
-def _refined_by(spec: Spec) -> str | None:
-    """What chose the refinements, in words."""
-    if not spec.method.capabilities.refines:
-        return None
-    return "information gain against anonymity loss" if spec.method.objective.against_loss else "information gain"
-
-
-def _grown_by(spec: Spec) -> str | None:
-    """The kind of tree whose spans the regions are, in words."""
-    if not spec.method.capabilities.grows_tree:
-        return None
-    return "C4.5" if Variant(spec.method.variant) == Variant.C45 else "ID3"
-
-
-def _explored(tried: int) -> str:
-    """How many ways were tried and by which rule one was chosen, in words; the ways themselves are not public."""
-    return (
-        f"{UNKNOWN_USE}{tried} ways to weigh columns were tried and held against each other by their figures "
-        f"({', '.join(FIGURES.values())}). Published is, {RULE}. The others are not published."
-    )
-
-
-def _several(spec: Spec, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Several quasi-identifiers, each with its k; one may follow from another."""
-    asked = demands_of(spec).quasi_identifiers
-    implied = dict(redundant(requirements_of(demands_of(spec), names)))
-    return [
-        {"columns": list(entry.columns), "k": entry.k, "follows_from": implied.get(number)}
-        for number, entry in enumerate(asked)
-    ]
 
 
 def public_rule(draft: Draft) -> Disclosure:
@@ -235,25 +123,12 @@ def public_rule(draft: Draft) -> Disclosure:
     return Disclosure(draft.spec.privacy.least, rows_are_persons=not draft.schema.of_role(Role.ENTITY))
 
 
-def _total(draft: Draft) -> int:
-    """All that selections count: rows, or persons where rows stand for several."""
-    count = draft.schema.name_of(Role.COUNT)
-    if not draft.is_large:
-        return len(draft.raw_rows) if count is None else int(draft.raw_rows[count].sum())
-    if count is None:
-        return draft.rows.released
-    import polars as pl
-
-    assert draft.scan is not None
-    return int(draft.scan.select(pl.col(count).cast(pl.Int64).sum()).collect(engine="streaming").item())
-
-
 def _selections(draft: Draft, rule: Disclosure) -> dict[str, Any] | None:
     """How well selections can be answered, as far as it may be told."""
     asked = workload_of(draft.spec).selections
     if rule.min_persons:
-        return public_selections(draft.answers, asked, rule, total=_total(draft)) if asked else None
-    return None if draft.answers is None else internal_selections(draft.answers, asked, total=_total(draft))
+        return public_selections(draft.answers, asked, rule, total=all_persons(draft)) if asked else None
+    return None if draft.answers is None else internal_selections(draft.answers, asked, total=all_persons(draft))
 
 
 def attack_draft(draft: Draft) -> Attack | None:
@@ -309,7 +184,7 @@ def both_reports(draft: Draft, audit: Audit, *, ks: Sequence[int] = ()) -> tuple
     large = read_large(draft, audit.sizes.largest or 0) if draft.is_large else None
     with ThreadPoolExecutor(1) as pool:
         attacking = pool.submit(_attack, draft, large)
-        appraisal, asked = measure_all(draft, ks=ks, large=large), _asked(draft)
+        appraisal, asked = measure_all(draft, ks=ks, large=large), asked_of(draft)
         table = drafted_table(draft)
         facts = {
             "asked": asked,
@@ -347,3 +222,222 @@ def _report(
         **facts,
     )
     return content | {"engine": {"name": draft.engine, "reason": draft.engine_reason}}
+
+
+# --- how useful and how risky a table is ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Appraisal:
+    """What was measured; None where it was not."""
+
+    sizes: NDArray[np.int64]  # (group,) in persons
+    details: tuple[Detail, ...]
+    partition: dict[str, Any] | None
+    predictions: tuple[TargetFigures, ...]
+    initial: InitialRisk | None = None
+    comparison: PurposeComparison | None = None
+    curve: Curve | None = None
+    asked: tuple[Asked, ...] = ()
+    queries: tuple[QueryAnswer, ...] = ()
+    """How the queries of a log are answered, those that are asked most."""
+    total: int = 0
+    """All that queries count: rows, or persons where rows stand for several."""
+    rules: tuple[AssociationRule, ...] | None = None
+    columns: RecodedTable | None = None
+    clusters: ClusterFigures | None = None
+    counted: Literal["persons", "records"] = "persons"
+    """What `details` count: records, where a person may have several."""
+    distributions: list[dict[str, Any]] | None = None
+    """Of every column before and after, for the owner of the data; None where the table is large."""
+    drawn: tuple[int, int] | None = None
+    """Rows that predictions, rules, clusters, queries and the comparison were measured on, and all; None: on all."""
+
+    def content(self, rule: Disclosure) -> dict[str, Any]:
+        """The figures as they may be told."""
+        return {
+            "group_sizes": group_bins(rule.rounded(self.sizes)),
+            "detail": detail_content(self.details, self.counted),
+            "partition": self.partition,
+            "predictions": predictions_content(self.predictions, rule),
+            "initial_risk": None if self.initial is None else initial_content(self.initial, rule),
+            "comparison": None if self.comparison is None else comparison_content(self.comparison, rule),
+            "curve": None if self.curve is None else curve_content(self.curve, rule),
+            "columns_lost": None if self.columns is None else content(self.columns, "report", "regions", key="column"),
+            "clusters": None if self.clusters is None else clusters_content(self.clusters, rule),
+            "queries": self._queries(rule) if self.queries else None,
+            "rules": None if self.rules is None else rules_content(self.rules, rule),
+            **({} if rule.min_persons or not self.distributions else {"distributions": self.distributions}),
+            **({} if self.drawn is None else {"measured_on": drawn_content(*self.drawn)}),
+        }
+
+    def _queries(self, rule: Disclosure) -> dict[str, Any]:
+        if not rule.min_persons:
+            asks = [question.ask for question in self.asked[: len(self.queries)]]
+            return internal_queries(asks, self.queries, left_out=len(self.asked) - len(self.queries))
+        return public_queries(self.queries, rule, asked=len(self.asked), total=self.total)
+
+
+def _of_columns(
+    draft: Draft, used: NDArray[np.int64], sizes: NDArray[np.int64], told: NDArray[np.int64]
+) -> dict[str, Any]:
+    """What regions leave of the columns. used, sizes, told: (region,) those that hold rows, how many, and the persons
+    of each as a picture may tell them.
+    """
+    column_details = details(draft.recoding, used, sizes)
+    shares = [detail.shares for detail in column_details]
+    return {
+        "details": column_details,
+        "partition": partition_content(draft.recoding, used, told, shares),
+        "columns": RecodedTable(draft.recoding, used, counts=sizes, weights=draft.weights),
+    }
+
+
+def _of_regions(draft: Draft) -> Appraisal:
+    """What regions leave of the columns and tell of the targets."""
+    used, sizes = held_nodes(draft)
+    targets = coded_targets(workload_of(draft.spec), draft.schema, draft.raw_rows)
+    persons, has_entities = group_persons(draft, used, sizes), draft.schema.name_of(Role.ENTITY) is not None
+    k = draft.spec.privacy.least
+    rounded = np.maximum(persons // k * k, 1) if has_entities else persons  # as all that is told
+    columns = _of_columns(draft, used, sizes, rounded)
+    raw = [column.name for column in draft.schema.released_raw]
+    return Appraisal(
+        sizes=persons,
+        counted="records" if has_entities else "persons",
+        predictions=predictions(targets, draft.node_of_row, draft.recoding.node_count),
+        distributions=distributions(draft.recoding, columns["details"], released_rows(draft)[0], raw),
+        **columns,
+    )
+
+
+def _of_all(draft: Draft, large: LargeTable, drawn: Appraisal) -> Appraisal:
+    """Figures of regions that were drawn, with those that rest on all regions' sizes."""
+    return replace(
+        drawn,
+        distributions=None,
+        sizes=large.sizes,
+        comparison=None if drawn.comparison is None else replace(drawn.comparison, of=draft.rows.released),
+        drawn=(large.drawn_rows, draft.rows.released),
+        **_of_columns(draft, large.used, large.sizes, large.sizes),
+    )
+
+
+def _clusters(draft: Draft) -> ClusterFigures | None:
+    """Clusters in the release and in the raw rows, where the release is for these and they can be found."""
+    workload = workload_of(draft.spec)
+    if not workload.objective.clusters or not can_cluster():
+        return None
+    return workload_clusters(
+        workload, draft.recoding, draft.schema, *released_rows(draft), clusters=draft.spec.workload.clusters
+    )
+
+
+def _setting(draft: Draft) -> HoldoutRequest:
+    return HoldoutRequest(
+        schema=draft.schema,
+        frame=draft.raw_rows,
+        persons=partial(persons_in, draft.schema),
+        demands=demands_of(draft.spec),
+        workload=workload_of(draft.spec),
+        cut_points=draft.spec.method.cut_points,
+        seed=draft.spec.method.seed,
+        refining=refining_of(draft.spec),
+        tree=tree_of(draft.spec),
+    )
+
+
+def measure_all(draft: Draft, *, ks: Sequence[int] = (), large: LargeTable | None = None) -> Appraisal:
+    """Measure a draft: its regions, the risk of the raw rows, what the purpose gained on held-out rows, and, if any k
+    are given, what other k would be worth.
+
+    The gain is of what a release was made for, so it is not measured where new rows went through an earlier recoding.
+    """
+    if large is not None:
+        appraisal = _of_all(draft, large, measure_all(replace(large.drawn, asked=()), ks=ks))
+        return replace(appraisal, initial=large.initial, **_queries(large.drawn, draft))
+    # Counting raw combinations leaves a core to the rest.
+    with ThreadPoolExecutor(1) as pool:
+        risk = pool.submit(
+            initial_risk,
+            released_rows(draft)[0],
+            draft.recoding.quasi_identifiers,
+            k=draft.spec.privacy.k,
+            entity=draft.schema.name_of(Role.ENTITY),
+            count=draft.schema.name_of(Role.COUNT),
+        )
+        appraisal = _of_regions(draft)
+        appraisal = replace(
+            appraisal, initial=risk.result(), **_queries(draft), rules=_rules(draft), clusters=_clusters(draft)
+        )
+    if draft.extends:
+        return appraisal
+    if draft.spec.privacy.quasi_identifiers:
+        if ks:
+            raise RequestError(
+                "a curve is over one k; with privacy.quasi_identifiers, each of which has its own, leave it out."
+            )
+        return appraisal  # there is no blind release of several quasi-identifiers to compare with
+    workload = workload_of(draft.spec)
+    holdout = draw_holdout(_setting(draft)) if ks or has_purpose(workload, workload.targets) else None
+    appraisal = replace(appraisal, comparison=compare(holdout))
+    return replace(appraisal, curve=_curve(holdout, ks)) if ks else appraisal
+
+
+def _queries(draft: Draft, whole: Draft | None = None) -> dict[str, Any]:
+    """How the queries of the log are answered, where there is one; `whole` has all rows, where some were drawn."""
+    if not draft.asked:
+        return {}
+    persons = persons_in(draft.schema, draft.raw_rows)
+    table = query_table(
+        draft.recoding,
+        draft.schema.columns,
+        draft.raw_rows,
+        draft.node_of_row,
+        persons,
+        k=draft.spec.privacy.k,
+        domains=None if whole is None else whole_domains(whole),
+    )
+    judged = judge_queries([(question.ask, question.times) for question in draft.asked[:JUDGED]], table)
+    total = len(draft.raw_rows) if persons.counts is None else int(persons.counts.sum(dtype=np.int64))
+    return {"asked": draft.asked, "queries": tuple(judged), "total": total}
+
+
+def _rules(draft: Draft) -> tuple[AssociationRule, ...] | None:
+    """Association rules of the released rows, of columns that are not guarded; None if they are not asked for."""
+    if not draft.spec.workload.rules:
+        return None
+    rows, nodes = released_rows(draft)
+    if len(rows) > ROWS:
+        drawn = np.random.default_rng(draft.spec.method.seed).choice(len(rows), ROWS, replace=False)
+        rows, nodes = rows[drawn], nodes[drawn]
+    names = [
+        column.name
+        for column in draft.schema.of_role(Role.INSENSITIVE, Role.TARGET)
+        if not (draft.spec.privacy.max_confidence < 1 and column.role == Role.TARGET)
+    ]
+    return tuple(find_rules(items_of(draft.recoding, nodes, rows, names)))
+
+
+def _curve(holdout: Holdout | None, ks: Sequence[int]) -> Curve:
+    if holdout is None:
+        raise RequestError("there are too few rows to measure a curve over k; leave it out.")
+    return curve(holdout, read_ks(ks))
+
+
+def risk_utility_curve(spec: Spec, source: Any = None, *, ks: Sequence[int]) -> list[dict[str, Any]]:
+    """What releases of other k would be worth.
+
+    Args:
+        spec: What is asked; its own k does not matter.
+        source: A path or frame in place of the spec's.
+        ks: The k to try.
+
+    Returns:
+        For each k, ascending, the risk that it allows and how useful regions are on rows they were not made of. All of
+        it is for the owner of the data: the disclosure rule was not applied.
+    """
+    ks = read_ks(ks)
+    draft = make(replace(spec, privacy=replace(spec.privacy, k=ks[0])), source=source)
+    points: list[dict[str, Any]] = curve_content(_curve(draw_holdout(_setting(draft)), ks), EVERYTHING)["points"]
+    return points

@@ -1,21 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The release folder: written whole, given its name last, and loaded again."""
+"""The release folder: written whole, given its name last, and loaded again; and its audits as everybody has them. What
+a folder must say is written anew from its manifest and its report: audits compare with these texts but may not import
+the code that writes them, so it is lent to them here.
+"""
 
 from __future__ import annotations
 
+import copy
 import json
+import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replaced
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from anonfit.errors import ReleaseError, refuse_fork
+from anonfit.algorithms.trees.released import ReleasedTree, read_model
+from anonfit.auditing import api, trees
+from anonfit.engines.contract import ENGINES
+from anonfit.errors import ReleaseError, SpecError, listed, refuse_fork
+from anonfit.recoding.columns import NominalCells, OrdinalCells
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import read_recoding
+from anonfit.release.bind import schema_of, workload_of
+from anonfit.release.draft import drawn_content
+from anonfit.release.engine import REASONS
+from anonfit.release.request import GIVEN_MODEL, UNKNOWN_USE, Aim, ReleaseRequest, asked_content
+from anonfit.report.content import following
+from anonfit.report.notes import CODEBOOK, README, codebook_text, readme_text, tree_readme_text
+from anonfit.report.page import report_page, tree_page
+from anonfit.report.trees import asked_of_tree, drawn_svg, drawn_text, tree_content
 from anonfit.runtime.files import file_hash, give_names, sync, taken, workplace, write_new
 from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
-from anonfit.tables.formats import FORMATS, format_of
+from anonfit.spec.model import Spec
+from anonfit.spec.parse import public_spec
+from anonfit.tables.schema import Role
+from anonfit.tables.sources import FORMATS, FileForm, format_of
+from anonfit.workload.targets import TargetRequest, Workload
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,10 +54,23 @@ class Loaded:
     manifest: Mapping[str, Any]
 
 
+def _form_of(manifest: Mapping[str, Any]) -> FileForm:
+    """How the data file is laid out, as its manifest says."""
+    try:
+        output = JsonPart(manifest["spec"], "spec").named()["output"].named()
+        return FileForm(
+            output["delimiter"].word((",", ";", "\t", "|")) if "delimiter" in output else ",",
+            output["decimal"].word((".", ",")) if "decimal" in output else ".",
+            bom=output["bom"].flag() if "bom" in output else False,
+        )
+    except (Damaged, KeyError) as error:
+        raise ReleaseError(f"the manifest does not say how the data file is laid out: {error}") from None
+
+
 def _table(folder: Path, manifest: Mapping[str, Any], rows: int | None) -> pl.DataFrame:
     import polars as pl
 
-    stated = manifest["data"]
+    stated, form = manifest["data"], _form_of(manifest)
     path = folder / stated["file"]
     try:
         scan = format_of(path).scan
@@ -42,6 +78,8 @@ def _table(folder: Path, manifest: Mapping[str, Any], rows: int | None) -> pl.Da
             # Types are inferred of what was no text: texts stay texts even where all look like numbers.
             table = pl.scan_csv(
                 path,
+                separator=form.delimiter,
+                decimal_comma=form.decimal == ",",
                 # polars leaves quotes in a header doubled
                 with_column_names=lambda names: [name.replace('""', '"') for name in names],
                 schema_overrides=dict.fromkeys(stated["texts"], pl.String),
@@ -90,7 +128,10 @@ RECORD = "anonfit internal record"
 INTERNAL = ("internal.json", "internal.html")
 """The endings of the internal records beside a release, for the owner of the data."""
 PAGE = "internal report</title>"
-TREE_FILES = ("model.json", "tree.txt", "tree.svg", "audit.json", "report.html")
+ENTRIES = ("format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "audit", "files", "created")
+"""What every manifest has."""
+NOTES = (README, CODEBOOK)
+TREE_FILES = ("model.json", "tree.txt", "tree.svg", "audit.json", "report.html", README)
 
 
 def data_name(kind: str) -> str:
@@ -213,35 +254,26 @@ def read_manifest(folder: Path, expected: str = FORMAT) -> dict[str, Any]:
 def _described(manifest: JsonPart, expected: str) -> dict[str, JsonPart]:
     """The entries of a manifest, all of them known and of the right kind."""
     of_table = ("data", "rows") if expected == FORMAT else ()
-    parts = manifest.table(
-        (
-            "format",
-            "version",
-            "anonfit",
-            "packages",
-            "engine",
-            "algorithm",
-            "spec",
-            "audit",
-            "files",
-            "created",
-            *of_table,
-        )
-    )
+    parts = manifest.table((*ENTRIES, *of_table))
     for name in ("anonfit", "engine", "algorithm", "created"):
         parts[name].text()
     for name in ("packages", "spec", "audit", "files", *of_table):
         parts[name].plain()
     if expected != FORMAT:
-        parts["files"].table(TREE_FILES)
+        parts["files"].table(_made_with(TREE_FILES, parts["files"]))
     else:
         data = parts["data"].table(("file", "rows", "columns", "texts"))
         kind = data["file"].word([data_name(kind) for kind in FORMATS])
         data["rows"].whole(0, 2**63 - 1)
         if not set(data["texts"].texts()) <= set(data["columns"].texts()):
             raise data["texts"].refused("names columns that the data has not")
-        parts["files"].table((kind, "recoding.json", "report.json", "report.html"))
+        parts["files"].table(_made_with((kind, "recoding.json", "report.json", "report.html", *NOTES), parts["files"]))
     return parts
+
+
+def _made_with(known: Sequence[str], files: JsonPart) -> tuple[str, ...]:
+    """The files of a release; earlier versions made some without notes."""
+    return tuple(name for name in known if name not in NOTES or name in files.named())
 
 
 def _check_entries(folder: Path) -> None:
@@ -265,3 +297,153 @@ def _check_files(folder: Path, files: dict[str, str]) -> None:
             raise ReleaseError(
                 f"{folder / name} was changed after the release was made: its hash is not the manifest's."
             )
+
+
+# --- what a folder must say, and its audits ---------------------------------------------------------------------
+
+
+def expected_report(
+    folder: Path, manifest: Mapping[str, Any], report: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], dict[str, str]]:
+    """A report with all that follows from its other parts and from the folder written anew, and its pages by name."""
+    recoding = read_recoding(folder / "recoding.json")
+    spec = spec_of_manifest(manifest["spec"], recoding)
+    schema = schema_of(spec, list(spec.columns))
+    workload = _workload(spec, report["asked"])
+    asked = ReleaseRequest(
+        spec,
+        schema,
+        recoding.quasi_identifiers,
+        demands=manifest["spec"]["privacy"]["diversity"],
+        workload=workload,
+        aims=[_aim(target, report["asked"], spec) for target in workload.targets],
+        tried=_tried(report["asked"]["sentences"]),
+    )
+    content: dict[str, Any] = {**report, "asked": asked_content(asked), "engine": _engine(manifest, report["engine"])}
+    if drawn := report.get("measured_on"):
+        content["measured_on"] = drawn_content(drawn["rows"], drawn["of"])
+    content |= following(content, schema, recoding.columns)
+    return content, pages_of(content, manifest, recoding)
+
+
+def pages_of(report: Mapping[str, Any], manifest: Mapping[str, Any], recoding: Recoding) -> dict[str, str]:
+    """What people read of a release, by file name."""
+    opened = FORMATS[Path(manifest["data"]["file"]).suffix.removeprefix(".")].opened(_form_of(manifest))
+    return {
+        "report.html": report_page(report, manifest),
+        README: readme_text(report, manifest, opened),
+        CODEBOOK: codebook_text(report, manifest, recoding.columns),
+    }
+
+
+def expected_tree_report(
+    folder: Path, manifest: Mapping[str, Any], report: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], dict[str, str]]:
+    """A tree's audit.json with all that follows from its other parts written anew, and its drawings by file name."""
+    tree, tables = read_model(folder / "model.json"), manifest["spec"]
+    asked = asked_of_tree(
+        tree,
+        k=tables["privacy"]["k"],
+        diversity=[
+            _demand(*both) for both in zip(report["asked"]["diversity"], tables["privacy"]["diversity"], strict=True)
+        ],
+        max_confidence=tables["privacy"]["max_confidence"],
+        variant=tables["method"]["variant"],
+        cut_points=tables["method"]["cut_points"],
+    )
+    content = tree_content(tree, asked=asked, rows=report["rows"], audit=report["audit"])
+    return content, tree_pages(tree, content, manifest)
+
+
+def tree_pages(tree: ReleasedTree, report: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, str]:
+    """What people read of a published tree, by file name."""
+    drawing = drawn_svg(tree)
+    return {
+        "tree.txt": drawn_text(tree),
+        "tree.svg": drawing,
+        "report.html": tree_page(report, manifest, drawing),
+        README: tree_readme_text(report, manifest),
+    }
+
+
+def _demand(reported: Mapping[str, Any], claimed: Mapping[str, Any]) -> dict[str, Any]:
+    """A demand as it is claimed; a manifest also says by what distance it is measured, where that was not asked."""
+    beside = {"distance", "taxonomy", "order"} - set(reported)
+    return {name: value for name, value in claimed.items() if name not in beside}
+
+
+def _workload(spec: Spec, asked: Mapping[str, Any]) -> Workload:
+    """What a release is for; weights that were found from the rows stand in the report alone."""
+    workload = workload_of(spec)
+    weights = {name: float(weight) for name, weight in asked["weights"].items()}
+    return replaced(workload, weights=weights) if workload.weights_from else workload
+
+
+def _aim(target: TargetRequest, asked: Mapping[str, Any], spec: Spec) -> Aim:
+    """A target; what it was taken for follows from the rows, so the report is believed that."""
+    reported = next(entry for entry in asked["targets"] if entry["column"] == target.column)
+    if any(f"{target.column} ({GIVEN_MODEL}" in sentence for sentence in asked["sentences"]):
+        target = replaced(target, model=GIVEN_MODEL)
+    return Aim(
+        target,
+        is_number=reported["kind"] == "number",
+        is_generalized=spec.columns[target.column].role == Role.QUASI_IDENTIFIER,
+        is_used=reported["used"] is True,
+    )
+
+
+def _tried(sentences: list[str]) -> int | None:
+    """How many ways to weigh columns were tried, where the use is not known."""
+    matches = (re.match(rf"{UNKNOWN_USE}(\d{{1,9}}) ", sentence) for sentence in sentences)
+    return next((int(match[1]) for match in matches if match), None)
+
+
+def _engine(manifest: Mapping[str, Any], reported: Mapping[str, Any]) -> dict[str, Any]:
+    """The engine, and why it was this one."""
+    name = manifest["engine"] if manifest["engine"] in ENGINES else None
+    return {"name": name, "reason": reported["reason"] if reported["reason"] in REASONS else None}
+
+
+def spec_of_manifest(tables: Mapping[str, Any], recoding: Recoding) -> Spec:
+    """The spec of a release: the public one of its manifest, with what the recoding knows of the columns."""
+    try:
+        spec = public_spec(_with_recoding(tables, recoding))
+    except (Damaged, SpecError) as error:
+        raise ReleaseError(f"the manifest does not describe the release: {error}") from None
+    if lost := set(spec.of_role(Role.QUASI_IDENTIFIER)) - set(recoding.quasi_identifiers):
+        raise ReleaseError(f"the recoding says nothing of {listed(sorted(lost))}; make the release again.")
+    return spec
+
+
+def _with_recoding(given: Mapping[str, Any], recoding: Recoding) -> dict[str, Any]:
+    """The tables of the public spec, with what the recoding knows of the columns."""
+    tables: dict[str, Any] = copy.deepcopy(dict(given))
+    declared = JsonPart(tables, "spec").named().get("columns", JsonPart({}, "spec.columns")).named()
+    for column in recoding.columns:
+        if column.name not in declared:
+            raise Damaged(f"its spec has no column '{column.name}', which the recoding has.")
+        settings = declared[column.name].plain()
+        settings.pop("split", None)
+        if isinstance(column, OrdinalCells):
+            settings |= {"type": "ordinal", "order": list(column.order)}
+        elif isinstance(column, NominalCells):
+            settings.setdefault("type", str(column.type))
+    return tables
+
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def _lent(audit: Callable[Arguments, Result], **code: Callable[..., Any]) -> Callable[Arguments, Result]:
+    """The same audit, with code that it may not import."""
+
+    @wraps(audit)
+    def lent(*args: Arguments.args, **keywords: Arguments.kwargs) -> Result:
+        return audit(*args, **{**code, **keywords})  # type: ignore[arg-type]
+
+    return lent
+
+
+audit_release = _lent(api.audit_release, retell=expected_report)
+audit_tree = _lent(trees.audit_tree, retell=expected_tree_report)

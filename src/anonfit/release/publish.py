@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing, auditing and publishing a release; what its manifest must tell again."""
+"""Writing, auditing and publishing a release, as a folder and then, if that is asked, in a database."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from dataclasses import replace as replaced
 from datetime import UTC, datetime
 from functools import partial
@@ -16,50 +16,65 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.engines.rows import write_table
-from anonfit.errors import AnonfitError, AuditFailed, ReleaseError, refuse_fork
-from anonfit.release.audits import expected_report, spec_of_manifest
-from anonfit.release.evidence import (
-    audit_draft,
-    both_reports,
-    manifest_spec,
-    public_rule,
-    require_passed,
-)
+from anonfit.engines.memory.write import write_table
+from anonfit.errors import AnonfitError, AuditFailed, ReleaseError, SpecError, refuse_fork
+from anonfit.release.bind import source_of
+from anonfit.release.draft import Draft, drafted_table
+from anonfit.release.engine import prepare
+from anonfit.release.evidence import audit_draft, both_reports, public_rule
 from anonfit.release.folder import (
     FORMAT,
     RECORD,
     VERSION,
     check_free,
     data_name,
+    expected_report,
     load_folder,
+    pages_of,
     publish,
+    spec_of_manifest,
 )
-from anonfit.release.result import Draft
-from anonfit.release.warmup import prepare
-from anonfit.report.page import internal_page, report_page
+from anonfit.release.request import manifest_spec
+from anonfit.report.page import internal_page
 from anonfit.runtime.files import file_hash, workplace, write_new
-from anonfit.runtime.progress import Stage, silent
+from anonfit.runtime.process import Stage, silent
 from anonfit.spec.model import Spec
-from anonfit.spec.write import spec_tables
-from anonfit.tables.formats import FormatName
+from anonfit.spec.parse import spec_tables
+from anonfit.tables.databases import DatabaseSource
+from anonfit.tables.sources import KINDS, PLAIN, Address, FormatName, is_database, read_address
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from anonfit.auditing.result import Audit
+    from anonfit.auditing.tree_folder import TreeAudit
 
 PACKAGES = ("anonfit", "polars", "numba", "numpy")
 INTERNAL = ("selections", "initial_risk", "attack", "predictions", "comparison", "curve", "queries", "rules")
 """What the internal record tells without the disclosure rule."""
 
 
+def require_passed(audit: Audit | TreeAudit, written: str = "file") -> None:
+    """Nothing is published that the audit did not accept; `written` says what it read."""
+    if not audit.passed:
+        faults = "; ".join(dict.fromkeys(finding.sentence for finding in audit.missed))
+        raise AuditFailed(
+            f"the audit of the written {written} found that it does not hold what was asked, so nothing is published: "
+            f"{faults}"
+        )
+
+
 def _audit_file(draft: Draft, data: Path) -> Audit:
     """Audit the written file, its values and its bytes; one that cannot even be audited is not published either."""
+    from anonfit.auditing.file_bytes import ReadForm
     from anonfit.auditing.formats import check_bytes
+    from anonfit.auditing.reading import released_file
 
     try:
         with ThreadPoolExecutor(1) as pool:
-            content = pool.submit(check_bytes, data, _texts(draft))
-            audit = audit_draft(draft, data)
+            form = ReadForm(**asdict(draft.spec.output.form))
+            content = pool.submit(check_bytes, data, _texts(draft), form)
+            audit = audit_draft(draft, released_file(data, _texts(draft), form))
             return replaced(audit, findings=(*audit.findings, content.result()))
     except AnonfitError as error:
         raise AuditFailed(f"the written file cannot be audited, so nothing is published: {error}") from None
@@ -67,18 +82,19 @@ def _audit_file(draft: Draft, data: Path) -> Audit:
 
 def _write(draft: Draft, data: Path, kind: str) -> None:
     """The released table as a file; where it is one already, that is linked or copied."""
-    if draft.stored is not None and draft.stored.kind == kind and draft.stored.path.exists():
+    form, stored = draft.spec.output.form, draft.stored
+    if form == PLAIN and stored is not None and stored.kind == kind and stored.path.exists():
         try:
-            os.link(draft.stored.path, data)
+            os.link(stored.path, data)
             return
         except OSError:  # on another disk, or one that knows no links
             pass
         try:
-            shutil.copyfile(draft.stored.path, data)
+            shutil.copyfile(stored.path, data)
         except OSError as error:
             raise ReleaseError(f"the data file could not be written ({error.strerror}): is the disk full?") from None
     else:
-        write_table(draft.table, data, kind)
+        write_table(drafted_table(draft), data, kind, form)
 
 
 def _prepare_comparison(draft: Draft, stage: Stage) -> None:
@@ -166,12 +182,7 @@ def _internal_figures(draft: Draft, audit: Audit, report: Mapping[str, Any]) -> 
     """What the internal record tells of a table; `report` is the internal one."""
     rows = draft.rows
     return {
-        "rows": {
-            "read": rows.read,
-            "dropped": rows.dropped,
-            "withheld": rows.withheld,
-            "released": draft.released,
-        },
+        "rows": {"read": rows.read, "dropped": rows.dropped, "withheld": rows.withheld, "released": draft.released},
         **{name: report[name] for name in INTERNAL},
         **({"notices": list(draft.notices)} if draft.notices else {}),
         "distributions": report.get("distributions"),
@@ -197,7 +208,7 @@ def publish_draft(
     refuse_fork()
     target = Path(target).absolute()
     kind = kind or draft.spec.output.format
-    draft = replaced(draft, spec=replaced(draft.spec, output=replaced(draft.spec.output, format=kind)))
+    draft = replaced(draft, spec=replaced(draft.spec, output=draft.spec.output.of_format(kind)))
     check_free(target, replace=replace)
     with workplace(target) as place:
         folder = place / "release"
@@ -222,7 +233,8 @@ def publish_draft(
             data_hash, input_hash = written.result(), source.result()
             known = {name: file_hash(folder / name) for name in ("recoding.json", "report.json")}
             manifest = _manifest(draft, report, kind) | {"files": {data.name: data_hash, **known}}
-            write_new(folder / "report.html", report_page(report, manifest))
+            for name, text in pages_of(report, manifest, draft.recoding).items():
+                write_new(folder / name, text)
         internal = internal_record(target, draft.spec, input_hash, _internal_figures(draft, audit, owners))
         publish(
             folder,
@@ -238,7 +250,7 @@ def publish_draft(
 
 def _audited_by_others(folder: Path, *, audit: Audit) -> None:
     """Load and audit what was written, as others will; its rows were read by the audit of the data."""
-    from anonfit.auditing.release_folder import check_published
+    from anonfit.auditing.reports import check_published
 
     try:
         loaded = load_folder(folder, rows=False)
@@ -247,3 +259,90 @@ def _audited_by_others(folder: Path, *, audit: Audit) -> None:
     except AnonfitError as error:
         raise AuditFailed(f"what was written cannot be loaded, so nothing is published: {error}") from None
     require_passed(replaced(audit, findings=findings))
+
+
+# --- the released table in a database: looked at before any work is done, written after the folder is published --
+
+ROWS_AT_ONCE = 1 << 17
+"""Rows that are read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseTable:
+    """A table of a database that is to hold a release."""
+
+    address: Address
+    table: str
+
+    @property
+    def shown(self) -> str:
+        """How it may be called: of a server only the kind."""
+        name = Path(self.address.place).name if self.address.is_file else "…"
+        return f"{self.address.kind}:{name}#{self.table}"
+
+    @classmethod
+    def checked(
+        cls, to: str, table: str | None = None, *, source: Any = None, folder: Path = Path(), replace: bool
+    ) -> DatabaseTable:
+        """The table that an address names, alone or with a name; refused if it cannot be written or is the source."""
+        from anonfit.tables.database_writing import check_target
+
+        target = target_of(to, table, folder=folder)
+        target.refuse_source(source)
+        check_target(target.address, target.table, replace=replace)
+        return target
+
+    @classmethod
+    def of_spec(cls, spec: Spec, *, replace: bool) -> DatabaseTable | None:
+        """The table that a spec names, if it does."""
+        output = spec.output
+        if output.to is None:
+            if output.table is not None:
+                raise SpecError(["output.table is a table of a database: name that by output.to."])
+            return None
+        folder = spec.folder or Path()
+        return cls.checked(output.to, output.table, source=source_of(spec), folder=folder, replace=replace)
+
+    def refuse_source(self, source: Any) -> None:
+        """Refuse to write a release over the rows that it is made of: they would be lost."""
+        from anonfit.tables.database_writing import may_be_read
+
+        if isinstance(source, DatabaseSource) and may_be_read(source, self.address, self.table):
+            raise ReleaseError(
+                f"the {self.address.kind} table '{self.table}' is what the release is made of, and would be lost; "
+                "choose another name."
+            )
+
+
+def target_of(to: str, table: str | None = None, *, folder: Path = Path()) -> DatabaseTable:
+    """The table that an address names, alone or with a name; a relative path starts at a folder."""
+    if not is_database(to):
+        raise ReleaseError(f"a table is written to a database; its address begins with one of {', '.join(KINDS)}.")
+    address = read_address(to, folder=folder, key="output.to")
+    if (address.table is None) == (table is None):
+        raise SpecError(["output.to is a database, so one of output.table and #table after the address names a table."])
+    return DatabaseTable(address, table or address.table or "")
+
+
+def deliver(
+    draft: Draft, target: DatabaseTable | None, *, replace: bool, published: Path | None = None, stage: Stage = silent
+) -> None:
+    """Write a released table to its place in a database, if it has one; `published` is its folder, if it has that."""
+    if target is None:
+        return
+    from anonfit.tables.database_writing import write_to_database
+
+    stage("Writing to the database")
+    try:
+        write_to_database(target.address, target.table, _frames(draft), draft.dtypes, replace=replace)
+    except ReleaseError as error:
+        if published is None:
+            raise
+        raise ReleaseError(f"{published} is published, but {error}") from None
+
+
+def _frames(draft: Draft) -> Iterator[pl.DataFrame]:
+    """The released table, some rows at a time."""
+    if draft.stored is None or not draft.is_large:
+        return draft.table.iter_slices(ROWS_AT_ONCE)
+    return draft.stored.scan().collect_batches(chunk_size=ROWS_AT_ONCE, maintain_order=True)

@@ -4,31 +4,33 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.coding import without_row_numbers
 from anonfit.algorithms.demands import bind_constraints
+from anonfit.algorithms.exploring import CandidateRule, exploration_record, explore
 from anonfit.algorithms.mondrian import anonymize
 from anonfit.algorithms.result import Anonymized, SelectionAnswers
 from anonfit.algorithms.selections import answer_batches, answer_selections
 from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.algorithms.trees.making import anonymize_by_tree
-from anonfit.engines.catalogue import ENGINES
-from anonfit.engines.contract import Engine, InMemory, Written, out_of_core
-from anonfit.engines.memory.engine import MemoryEngine, persons_left_out
-from anonfit.engines.spilling import spill_folder
-from anonfit.errors import Infeasible, SpecError
+from anonfit.criteria.objectives import OBJECTIVES, CriterionName
+from anonfit.engines.contract import ENGINES, Engine, InMemory, Written, out_of_core
+from anonfit.engines.memory.engine import MemoryEngine
+from anonfit.engines.memory.source import persons_left_out
+from anonfit.engines.tree import combined
+from anonfit.errors import DataError, Infeasible, SpecError
+from anonfit.metrics.registry import RecodedTable, metrics_of
 from anonfit.privacy.coding import groups_allowed
 from anonfit.privacy.disclosure import Disclosure
-from anonfit.recoding.boxes import combined
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Unseen
 from anonfit.release.bind import (
@@ -44,32 +46,40 @@ from anonfit.release.bind import (
     without_missing,
     workload_of,
 )
+from anonfit.release.draft import Draft, Lazy, RowCounts, raw_batches, within_limit
 from anonfit.release.engine import (
     check_raw,
     engine_for,
+    is_ready,
     opened,
+    prepare,
     raw_rows,
     refuse_unsupported,
     rows_here,
     spill_place,
 )
-from anonfit.release.result import Draft, Lazy, RowCounts, raw_batches, within_limit
 from anonfit.release.table import placing_of, released_table
-from anonfit.runtime.progress import Stage, Stopping, silent, unstoppable
+from anonfit.runtime.files import spill_folder
+from anonfit.runtime.process import Stage, Stopping, silent, unstoppable
 from anonfit.spec.learning import Asked, with_query_log
-from anonfit.spec.model import Spec
+from anonfit.spec.model import Spec, WeightRule
 from anonfit.tables.frames import rebuilt
-from anonfit.tables.persons import KnownValues, Persons, persons_in
+from anonfit.tables.profile_columns import MOST_ROWS, suspicions_of
 from anonfit.tables.reading import ReadOptions, notices_of, read_table
-from anonfit.tables.schema import Role, Schema
-from anonfit.tables.suspicions import MOST_ROWS, suspicions_of
+from anonfit.tables.schema import KnownValues, Persons, Role, Schema, persons_in
+from anonfit.tables.sources import PLAIN
 from anonfit.workload.objectives import masses_of
 from anonfit.workload.targets import Workload
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.engines.memory.constraints import Constraint
+    from anonfit.engines.memory.forms import Constraint
+
+
+COMPARED = sorted(metrics_of("explore"), key=lambda metric: metric.words)
+FIGURES = {metric.short or metric.name: metric.words for metric in COMPARED}
+"""What candidates are held against; less is better."""
 
 
 def read_source(spec: Spec, source: Any) -> tuple[Schema, pl.DataFrame]:
@@ -80,9 +90,19 @@ def read_source(spec: Spec, source: Any) -> tuple[Schema, pl.DataFrame]:
 
 def _notices(engine: Engine, schema: Schema, source: Any, options: ReadOptions) -> tuple[str, ...]:
     """What was guessed when the source was read, and what is doubtful about values that are to be released."""
-    rows = engine.frame if isinstance(engine, InMemory) else engine.scan.head(MOST_ROWS).collect()
+    rows = engine.frame if isinstance(engine, InMemory) else _first_rows(engine)
     doubts = suspicions_of(rows, [name for name in released_names(schema) if name in rows.columns])
     return (*notices_of(source, options), *(doubt.sentence for doubt in doubts))
+
+
+def _first_rows(engine: Engine) -> pl.DataFrame:
+    """Rows of a source that is not in memory; the text of a reader's error may hold values."""
+    from polars.exceptions import PolarsError
+
+    try:
+        return engine.scan.head(MOST_ROWS).collect()
+    except PolarsError as error:
+        raise DataError(f"the rows of the source cannot be read: {type(error).__name__}; it may be damaged.") from None
 
 
 def make(
@@ -94,8 +114,6 @@ def make(
     stopping: Stopping = unstoppable,
 ) -> Draft:
     """Anonymize the spec's table, or another source in its place; `stopping` says whether refining is to stop."""
-    from anonfit.release.warmup import is_ready, prepare
-
     refuse_output(spec)
     source = source if source is not None else source_of(spec)
     name, reason = engine_for(spec, source)
@@ -199,14 +217,61 @@ def _anonymized(
     if not spec.method.objective.explores:
         return spec, anonymize(engine, schema, **asked), None
     assert isinstance(engine, InMemory)
-    from anonfit.release.explore import explored
 
     def way(candidate: Workload) -> Anonymized:
         return anonymize(engine, schema, **asked | {"workload": candidate, "stage": silent})
 
     names = [column.name for column in schema.quasi_identifiers]
     persons = persons_in(schema, engine.frame)
-    return explored(spec, engine.frame, persons, way, workload=workload, names=names, stage=stage)
+    return _explored(spec, engine.frame, persons, way, workload=workload, names=names, stage=stage)
+
+
+def _explored(
+    spec: Spec,
+    frame: pl.DataFrame,
+    persons: Persons,
+    make: Callable[[Workload], Anonymized],
+    *,
+    workload: Workload,
+    names: list[str],
+    stage: Stage,
+) -> tuple[Spec, Anonymized, Mapping[str, Any]]:
+    """Try ways to weigh the quasi-identifiers `names` of a frame, whose regions `make` makes. Gives the spec that asks
+    for the chosen one alone, its regions, and the record of all; weights of the spec say how much columns are known to
+    matter.
+    """
+    stated = {name: float(spec.weights.get(name, 1.0)) for name in names}
+
+    def measure(result: Anonymized) -> dict[str, float]:
+        return _figures(result, frame, persons, k=spec.privacy.k, weights=stated)
+
+    chosen = explore(workload, stated, make, measure, seconds=spec.method.time_budget, stage=stage)
+    record = exploration_record(chosen, seconds=spec.method.time_budget, seed=spec.method.seed)
+    return _asking_for(spec, chosen.candidate), chosen.result, record | {"figures": dict(FIGURES)}
+
+
+def _figures(
+    result: Anonymized, frame: pl.DataFrame, persons: Persons, *, k: int, weights: Mapping[str, float]
+) -> dict[str, float]:
+    """The figures of a candidate. They are measured by the range of the rows, so they are not for the public."""
+    nodes = _nodes(result, len(frame))
+    table = RecodedTable.of_rows(result.recoding, frame, nodes, persons, k=k, weights=weights)
+    return {metric.short or metric.name: float(metric.measure(table)) for metric in COMPARED}
+
+
+def _asking_for(spec: Spec, chosen: CandidateRule) -> Spec:
+    """A spec whose release is the candidate's, without any exploring; its weights say what features said."""
+    method = replace(
+        spec.method,
+        criterion=cast("CriterionName", chosen.criterion),
+        weight_rule=cast("WeightRule", chosen.weight_rule),
+        alpha=chosen.alpha,
+        seed=chosen.seed,
+        time_budget=None,
+    )
+    features = spec.workload.features if OBJECTIVES[chosen.criterion].clusters else ()
+    workload = replace(spec.workload, weights=chosen.weights, features=features, selected_by=())
+    return replace(spec, method=method, workload=workload)
 
 
 def _written(
@@ -216,8 +281,9 @@ def _written(
     if isinstance(engine, InMemory):
         return _table(spec, schema, result, engine.frame, threads)
     placing, columns = placing_of(result, released_names(schema), spec.output.values)
-    path = folder / f"data.{spec.output.format}"
-    return out_of_core(engine).write(placing, columns, path, spec.output.format)
+    # What engines cannot write themselves is written of this when the release is published.
+    kind = spec.output.format if spec.output.form == PLAIN else "parquet"
+    return out_of_core(engine).write(placing, columns, folder / f"data.{kind}", kind)
 
 
 def _table(spec: Spec, schema: Schema, result: Anonymized, frame: pl.DataFrame, threads: int | None) -> pl.DataFrame:

@@ -15,26 +15,22 @@ from typing import TYPE_CHECKING, Any
 from anonfit.algorithms.trees.making import Classes, classes_of_target, make_tree, target_column, tested_columns
 from anonfit.algorithms.trees.released import ReleasedTree, read_model, release_tree
 from anonfit.engines.contract import Engine, InMemory
-from anonfit.engines.spilling import spill_folder
 from anonfit.errors import AnonfitError, AuditFailed, DataError, ReleaseError, SpecError
 from anonfit.privacy.disclosure import Disclosure
-from anonfit.release.audits import expected_tree_report
 from anonfit.release.bind import complete_names, reading_of, source_of, tree_of
+from anonfit.release.draft import RowCounts
 from anonfit.release.engine import engine_for, opened, refuse_unsupported, spill_place
-from anonfit.release.evidence import require_passed
-from anonfit.release.folder import VERSION, check_free, publish, read_manifest
-from anonfit.release.publish import internal_record, package_versions, source_hash, today
-from anonfit.release.result import RowCounts
+from anonfit.release.folder import VERSION, check_free, expected_tree_report, publish, read_manifest, tree_pages
+from anonfit.release.publish import internal_record, package_versions, require_passed, source_hash, today
 from anonfit.report.content import read_content
-from anonfit.report.page import tree_page
-from anonfit.report.trees import asked_of_tree, drawn_svg, drawn_text, tree_content
-from anonfit.runtime.files import file_hash, workplace, write_new
-from anonfit.runtime.progress import Stage, silent
+from anonfit.report.trees import asked_of_tree, tree_content
+from anonfit.runtime.files import file_hash, spill_folder, workplace, write_new
+from anonfit.runtime.process import Stage, silent
 from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 from anonfit.spec.columns import diversity_table
 from anonfit.spec.model import Spec
+from anonfit.spec.parse import public_tables
 from anonfit.spec.settings import SECTIONS
-from anonfit.spec.write import public_tables
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Schema
 
@@ -44,7 +40,7 @@ if TYPE_CHECKING:
     from anonfit.auditing.tree_folder import TreeAudit
 
 FORMAT = "anonfit tree release"
-MODEL, TEXT, PICTURE, AUDIT, PAGE = "model.json", "tree.txt", "tree.svg", "audit.json", "report.html"
+MODEL, AUDIT = "model.json", "audit.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +96,7 @@ def _different_rows(engine: Engine, names: list[str]) -> tuple[pl.DataFrame, str
 def _refuse_of_tables(spec: Spec) -> None:
     """Refuse settings of a released table, which a tree that is published itself does not have."""
     tables = {"privacy": ("suppression_limit",), "workload": ("rules", "query_log", "clusters")}
-    tables["output"] = ("format", "values", "regions", "order")
+    tables["output"] = ("format", "values", "regions", "order", "delimiter", "decimal", "bom")
     if spec.method.cut_points != CutPoints.VALUE:  # these need it
         tables["output"] += ("consent",)
     faults = [
@@ -187,16 +183,15 @@ def publish_tree(draft: TreeDraft, target: Path, *, replace: bool = False, stage
         require_passed(audit, "tree")
         stage("Drawing")
         written = read_model(model)  # what is drawn is what was written
-        write_new(folder / TEXT, drawn_text(written))
-        write_new(folder / PICTURE, drawn_svg(written))
         k, rows = draft.spec.privacy.k, draft.rows
         dropped = Disclosure(k).rows(rows.dropped, rows.dropped_persons)
         public_rows = {"read": read_content(rows.read, rows.released, dropped), "dropped": dropped}
         report = tree_content(written, asked=_asked(draft), rows=public_rows, audit=audit.public_figures(k))
         write_new(folder / AUDIT, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
-        hashes = {name: file_hash(folder / name) for name in (MODEL, TEXT, PICTURE, AUDIT)}
+        hashes = {name: file_hash(folder / name) for name in (MODEL, AUDIT)}
         manifest = _manifest(draft, report) | {"files": hashes}
-        write_new(folder / PAGE, tree_page(json.loads(json.dumps(report)), manifest, drawn_svg(written)))
+        for name, text in tree_pages(written, json.loads(json.dumps(report)), manifest).items():
+            write_new(folder / name, text)
         internal = {"rows": {"read": rows.read, "dropped": rows.dropped}, "audit": audit.to_dict()}
         records = {"internal.json": internal_record(target, draft.spec, source_hash(draft.spec), internal)}
         by_others = partial(_audited_by_others, audit=audit, rows=rows.read)

@@ -9,9 +9,7 @@ from typing import Any
 from anonfit.errors import listed
 from anonfit.privacy.disclosure import Disclosed
 from anonfit.recoding.columns import RecodedColumn
-from anonfit.report.asking import nothing_asked
-from anonfit.report.findings import attack_sentences, board_content, diversity_content
-from anonfit.report.words import joined, share_text
+from anonfit.report.words import attack_sentences, board_content, diversity_content, joined, share_text
 from anonfit.tables.schema import Role, Schema
 
 ATTACKER = (
@@ -188,6 +186,11 @@ def following(report: Mapping[str, Any], schema: Schema, recoded: Sequence[Recod
     }
     derived["verdict"] = verdict(report)
     return derived | {"board": board_content({**report, **derived})}
+
+
+def nothing_asked(name: str, reason: str) -> str:
+    """A sensitive column that is released without a demand, and the reason that was given."""
+    return f"{name}: nothing was asked, so everybody in a group may have the same value. The reason given: “{reason}”."
 
 
 def verdict(report: Mapping[str, Any]) -> dict[str, list[str]]:

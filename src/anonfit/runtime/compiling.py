@@ -1,19 +1,145 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How kernels are compiled: a decorator, and numba's cache over the folders of machine code."""
+"""How kernels are compiled, and where their machine code is kept: beside the package, which brings what was compiled
+when it was built, for every processor of a kind; and in a folder of the user's, for what had to be compiled here. Both
+are found by the content of the sources that were compiled, wherever these lie.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
+import platform
+import shutil
+import stat
+import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from anonfit.runtime import machine_code
-from anonfit.runtime.machine_code import CodeFolder
+import numpy as np
+from numba import extending as _extending
+from numba.core import cgutils as _cgutils
+from numba.core import types as _types
+from numba.core.typing import templates as _templates
+from numba.np import arrayobj as _arrays
+from numba.np import numpy_support as _numpy_support
+
+KEPT = 8
+"""Versions whose machine code is kept, some megabytes each: of several environments, none compiles over another."""
+CONSTANTS = {"engines": ("tables/schema.py", "criteria/targets.py", "criteria/objectives.py", "privacy/*.py")}
+"""Where kernels of a part have constants of others from: these are compiled into the machine code."""
+PROCESSORS = {"x86_64": ("x86-64-v3", "x86-64"), "aarch64": ("generic",), "arm64": ("generic",)}
+"""For each kind of machine the processors, as LLVM calls them, that the package brings code for, the best first."""
+NEEDS = {"x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2")}
+"""What a processor must have to run such code, where not every one of its kind has it."""
+PACKAGE = Path(__file__).parent.parent
+BROUGHT = PACKAGE / "machine_code"
+"""The folder that a built package has."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFolder:
+    """A folder of machine code of one version of the sources."""
+
+    path: Path
+    processor: str | None = None
+    """What it is for; None: for those that compiled it, each of which finds only its own."""
+
+
+def compiler() -> str:
+    """What machine code depends on beside its sources: the versions of Python and numba."""
+    return f"python{sys.version_info[0]}.{sys.version_info[1]}{sys.abiflags}-numba{version('numba')}"
+
+
+@cache
+def processors() -> tuple[str, ...]:
+    """The processors that this one can run code for, the best first."""
+    import llvmlite.binding as llvm
+
+    here = llvm.get_host_cpu_features()
+    names = PROCESSORS.get(platform.machine().lower(), ())
+    return tuple(name for name in names if all(here.get(feature) for feature in NEEDS.get(name, ())))
+
+
+@cache
+def sources(part: str) -> str:
+    """A hash of a part's sources: a kernel is compiled together with those it calls, also from other files, and with
+    its constants, and must be compiled again when one of them changes.
+    """
+    content = hashlib.sha256()
+    constants = [path for pattern in CONSTANTS.get(part, ()) for path in PACKAGE.glob(pattern)]
+    for path in sorted([*PACKAGE.glob(f"{part}/**/*.py"), *constants, Path(__file__)]):
+        content.update(path.read_bytes())
+    return content.hexdigest()[:16]
+
+
+def place(base: Path, processor: str, part: str) -> Path:
+    """Where the code of a part for a processor is, in a folder that a package brings."""
+    return base / compiler() / processor / part / sources(part)
+
+
+@cache
+def brought(part: str) -> CodeFolder | None:
+    """The machine code of a part that the package brings, if it can be run here."""
+    if not (BROUGHT / compiler()).is_dir():
+        return None
+    folders = (CodeFolder(place(BROUGHT, processor, part), processor) for processor in processors())
+    return next((folder for folder in folders if folder.path.is_dir()), None)
+
+
+def why_not_brought() -> str:
+    """Why a package that brings machine code must be compiled all the same, in a few words; else nothing."""
+    if not BROUGHT.is_dir():
+        return ""
+    for_others = ", ".join(sorted(path.name for path in BROUGHT.iterdir()))
+    return f"; the package's machine code is for {for_others}, not for {compiler()} on this processor"
+
+
+@cache
+def own(part: str) -> CodeFolder | None:
+    """The folder of what this user compiled of this version of a part: in the user's cache or in the temporary folder,
+    where only this user can write; None if there is none.
+    """
+    candidates = []
+    if configured := os.environ.get("XDG_CACHE_HOME"):
+        candidates.append(Path(configured) / "anonfit")
+    if home := os.environ.get("HOME"):
+        candidates.append(Path(home) / ".cache" / "anonfit")
+    candidates.append(Path(tempfile.gettempdir()) / f"anonfit-cache-{os.geteuid()}")
+    base = next((folder / part for folder in candidates if _is_ours(folder)), None)
+    if base is None or not _is_ours(base):
+        return None
+    folder = base / f"{sources(part)}-{compiler()}"
+    if not folder.exists():
+        _forget_oldest(base)
+    return CodeFolder(folder) if _is_ours(folder) else None
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether only we can write the folder: compiled code is run from it."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        facts = folder.lstat()
+    except OSError:
+        return False
+    private = stat.S_ISDIR(facts.st_mode) and not facts.st_mode & 0o022
+    return private and facts.st_uid == os.geteuid() and os.access(folder, os.W_OK)
+
+
+def _forget_oldest(base: Path) -> None:
+    """Keep the machine code of a few versions only."""
+    with suppress(OSError):
+        versions = sorted((path for path in base.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
+        for path in versions[:-KEPT]:
+            shutil.rmtree(path, ignore_errors=True)
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -38,10 +164,10 @@ def _compiled(function: Function, signature: str | None, **options: bool) -> Fun
     compiled = decorate(nogil=True, error_model="numpy", **options)(function)
     if compiled is not function:
         part = function.__module__.split(".")[1]
-        brought, own = machine_code.brought(part), machine_code.own(part)
+        package, user = brought(part), own(part)
         if "no_cpython_wrapper" in options:  # a package brings only what is called from Python
-            brought, own = None, None if own is None or own.processor else own
-        compiled._cache = _kept_code()(function, brought, own)
+            package, user = None, None if user is None or user.processor else user
+        compiled._cache = _kept_code()(function, package, user)
         if signature is not None:
             compiled.compile(signature)
             compiled.disable_compile()
@@ -125,3 +251,94 @@ def _kept_code() -> Any:
                     Path(self._cache_file._index_path).unlink()
 
     return KeptCode
+
+
+Fields = TypeVar("Fields", bound=tuple[Any, ...])
+extending: Any = _extending
+cgutils: Any = _cgutils
+types: Any = _types
+templates: Any = _templates
+arrays: Any = _arrays
+numpy_support: Any = _numpy_support
+
+
+class SharedType(types.Type):  # type: ignore[misc]
+    """A structure as the compiler sees it: a pointer to words. A field is one word, a whole number; or it is an array:
+    where its memory is, then its shape.
+    """
+
+    def __init__(self, tuple_name: str, fields: tuple[tuple[str, Any], ...]) -> None:
+        self.fields = dict(fields)
+        self.places: dict[str, int] = {}
+        used = 0
+        for name, kind in fields:
+            self.places[name] = used
+            used += 1 + getattr(kind, "ndim", 0)
+        super().__init__(name=f"Shared({tuple_name}, {fields})")
+
+
+class Shared:
+    """A structure as Python holds it."""
+
+    def __init__(self, fields: Any) -> None:
+        words: list[int] = []
+        kinds = []
+        for name, value in zip(fields._fields, fields, strict=True):
+            kind = types.int64
+            if isinstance(value, np.ndarray):
+                assert value.flags.c_contiguous, name
+                kind = types.Array(numpy_support.from_dtype(value.dtype), value.ndim, "C")
+                words += [value.ctypes.data, *value.shape]
+            else:
+                words.append(int(value))
+            kinds.append((name, kind))
+        self.fields = fields  # they live as long as the structure
+        self.words = np.array(words, np.int64)
+        self.address = self.words.ctypes.data
+        self._numba_type_ = SharedType(type(fields).__name__, tuple(kinds))
+
+
+def shared(fields: Fields) -> Fields:
+    """A tuple of arrays and whole numbers as the structure that kernels are given in its place."""
+    return cast("Fields", Shared(fields))
+
+
+extending.register_model(SharedType)(extending.models.OpaqueModel)
+
+
+@extending.unbox(SharedType)  # type: ignore[untyped-decorator]
+def _unbox(_: Any, value: Any, context: Any) -> Any:
+    number = context.pyapi.object_getattr_string(value, "address")
+    address = context.pyapi.long_as_longlong(number)
+    context.pyapi.decref(number)
+    return extending.NativeValue(context.builder.inttoptr(address, cgutils.voidptr_t))
+
+
+@extending.infer_getattr
+class _FieldTypes(templates.AttributeTemplate):  # type: ignore[misc]
+    key = SharedType
+
+    def generic_resolve(self, struct: SharedType, name: str) -> Any:
+        return struct.fields.get(name)
+
+
+@extending.lower_getattr_generic(SharedType)  # type: ignore[untyped-decorator]
+def _field(context: Any, builder: Any, struct: SharedType, value: Any, name: str) -> Any:
+    """A field; an array as one of memory that it does not own."""
+    kind, place = struct.fields[name], struct.places[name]
+    words = builder.bitcast(value, cgutils.intp_t.as_pointer())
+
+    def word(offset: int) -> Any:
+        return builder.load(builder.gep(words, [cgutils.intp_t(place + offset)]))
+
+    if not isinstance(kind, types.Array):
+        return word(0)
+    shape = [word(1 + axis) for axis in range(kind.ndim)]
+    itemsize = cgutils.intp_t(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    strides = [itemsize]
+    for length in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], length))
+    array = context.make_array(kind)(context, builder)
+    data = builder.inttoptr(word(0), context.get_data_type(kind.dtype).as_pointer())
+    arrays.populate_array(array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None)
+    return array._getvalue()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files and folders that get their names in one step. They are written in a private folder beside their place and
 renamed when all is there: what has its name is whole, what is in the way stays unless it may be replaced, and what was
-replaced comes back if a run ends half-way. What a run that was killed left behind is removed by the next one.
+replaced comes back if a run ends half-way. Rows that do not fit in memory are in folders that only we can read. What a
+run that was killed left behind is removed by the next one.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
@@ -21,11 +23,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from anonfit.errors import ReleaseError
-from anonfit.runtime.progress import ending
+from anonfit.errors import ReleaseError, RequestError
+from anonfit.runtime.process import ending
 
 fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None
-MARK = ".anonfit-"
+MARK, SPILL = ".anonfit-", "anonfit-spill-"
 LOCK = "lock"
 """A file in a private folder that is locked as long as the folder is used. Processes of other machines and containers,
 which may share the place, cannot be asked by their numbers.
@@ -136,11 +138,43 @@ def _removed(path: Path) -> None:
 
 def _sweep(target: Path) -> None:
     """Remove what runs of ours that were killed left beside a place, once what they had replaced is back."""
-    for folder in target.parent.glob(f".{_escaped(target.name)}{MARK}*"):
-        process = folder.name.rpartition(MARK)[2].partition("-")[0]
+    for folder in _abandoned(target.parent, f".{_escaped(target.name)}", MARK):
+        _take_back(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _abandoned(place: Path, before: str, mark: str) -> Iterator[Path]:
+    """Folders of ours in a place, named by a mark and a process, that nobody uses any more."""
+    for folder in place.glob(f"{before}{mark}*"):
+        process = folder.name.rpartition(mark)[2].partition("-")[0]
         if process.isdigit() and is_ours(folder) and not is_used(folder, int(process)):
-            _take_back(folder)
-            shutil.rmtree(folder, ignore_errors=True)
+            yield folder
+
+
+def sweep_spill(place: Path) -> None:
+    """Remove the rows that runs which were killed left in a place."""
+    for folder in _abandoned(place, "", SPILL):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def spill_folder(place: Path | None) -> Iterator[Path]:
+    """A folder of our own in a place (without one: where the system keeps temporary files), removed at the end."""
+    parent = Path(tempfile.gettempdir()) if place is None else place
+    folder = parent / f"{SPILL}{os.getpid()}-{secrets.token_hex(8)}"
+    with ExitStack() as stack:
+        stack.enter_context(ending())
+        try:
+            parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            sweep_spill(parent)
+            folder.mkdir(mode=0o700)
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            stack.enter_context(locked(folder))
+        except OSError as error:
+            raise RequestError(
+                f"engine.spill: no folder can be made in {parent} ({error.strerror}); name another place."
+            ) from None
+        yield folder
 
 
 def _escaped(name: str) -> str:
@@ -206,10 +240,10 @@ def whole_file(path: Path, *, replace: bool = True) -> Iterator[Path]:
             _rename_new(new, place)
 
 
-def write_file(path: Path, text: str, *, replace: bool = True) -> None:
-    """Write a file that is whole or not there."""
+def write_file(path: Path, text: str, *, replace: bool = True, mode: int = 0o666) -> None:
+    """Write a file that is whole or not there; one that was there keeps its mode."""
     with whole_file(path, replace=replace) as new:
-        write_new(new, text, 0o666)
+        write_new(new, text, mode)
 
 
 def write_new(path: Path, text: str, mode: int = 0o600) -> None:

@@ -12,8 +12,7 @@ from anonfit.errors import did_you_mean, listed
 from anonfit.spec.columns import without_role
 from anonfit.spec.kinds import Faults, Setting
 from anonfit.spec.model import Spec, TargetSpec
-from anonfit.spec.settings import METHOD, SECTIONS
-from anonfit.spec.workload import QUERY_LOG, WORKLOAD
+from anonfit.spec.settings import METHOD, QUERY_LOG, SECTIONS, WORKLOAD
 from anonfit.tables.schema import ColumnType, NominalSplit, Role
 from anonfit.workload.selections import why_not_selectable
 from anonfit.workload.targets import not_scaled
@@ -136,7 +135,7 @@ def _check_method(spec: Spec, faults: Faults) -> None:
     if method.weight_rule not in (None, "first") and not has_weights:
         faults.add(f"method.weight_rule = '{method.weight_rule}' needs weights: write them in [workload.weights].")
     for setting in METHOD.settings:
-        other, words = setting.needs or ("", ())
+        other, *words = setting.needs or ("",)
         is_asked = not words or getattr(method, other) in words or faults.within(f"method.{other}")
         if METHOD.is_changed(method, setting.name) and not is_asked:
             named = " or ".join(f"'{word}'" for word in words)

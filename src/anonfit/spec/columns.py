@@ -14,23 +14,9 @@ from typing import Any
 from anonfit.errors import RequestError, listed
 from anonfit.privacy.catalogue import MODELS, parameter_faults
 from anonfit.privacy.models import Kind
-from anonfit.spec.kinds import (
-    SWITCH,
-    TEXTS,
-    Faults,
-    Given,
-    Public,
-    Section,
-    Setting,
-    ValueKind,
-    choice,
-    read_entries,
-    read_section,
-    text,
-    whole,
-)
+from anonfit.spec.kinds import Faults, Given, ValueKind, declared, read_entries, read_section
 from anonfit.spec.model import ColumnSpec, DiversitySpec, QuasiIdentifierSpec, Spec
-from anonfit.tables.schema import ColumnType, NominalSplit, Role
+from anonfit.tables.schema import ColumnType, Role
 
 # --- [columns.NAME] ---------------------------------------------------------------------------------------------
 
@@ -82,81 +68,13 @@ def _read_waiver(given: Given) -> str | None:
     return None if given.value is None else "none"
 
 
-COLUMN = Section(
+COLUMN = declared(
     "columns",
     ColumnSpec,
-    (
-        Setting(
-            "role",
-            choice(Role, Role),
-            "`identifier`, `quasi-identifier`, `sensitive`, `target`, `entity`, `count`, `sample-weight`, "
-            "`insensitive`",
-            public=Public.CHANGED,
-        ),
-        Setting(
-            "type",
-            choice(ColumnType, ColumnType),
-            "`continuous`, `ordinal`, `nominal`, `date`; from the data if not given",
-            public=Public.CHANGED,
-            keyword="types",
-        ),
-        Setting("order", TEXTS, "the words of an ordinal column, lowest first", keyword="orders"),
-        Setting(
-            "domain",
-            ValueKind(_read_domain),
-            "`[lowest, highest]` of a continuous or date column (closes its end intervals), or the values of a "
-            "nominal one",
-            keyword="domains",
-        ),
-        Setting(
-            "date_format",
-            text("a text such as '%d.%m.%Y'"),
-            'how dates that are texts are written, such as `"%d.%m.%Y"`',
-            public=Public.CHANGED,
-            keyword="date_formats",
-        ),
-        Setting(
-            "taxonomy",
-            ValueKind(_read_taxonomy),
-            "a file: ARX layout (`.csv`: leaf first, root last), a JSON tree (`.json`) or indented text (`.txt`). In "
-            "Python also a `Taxonomy`, or the JSON tree itself",
-            keyword="taxonomies",
-        ),
-        Setting(
-            "split",
-            choice(NominalSplit, NominalSplit),
-            "`multiway` (default with a taxonomy), `binary`, `subset` (default without): with `subset` any values may "
-            "stand together, and a taxonomy only says which values there are and names those groups that are its own",
-            public=Public.CHANGED,
-            keyword="splits",
-        ),
-        Setting(
-            "release",
-            SWITCH,
-            "`true` lets a raw column through although over 90 % of its values are distinct",
-            public=Public.CHANGED,
-        ),
-        Setting(
-            "missing",
-            ValueKind(_read_codes),
-            'texts and numbers that mean missing in this column only, such as `["-9", "999"]`',
-            public=Public.CHANGED,
-            keyword=None,
-        ),
-        Setting(
-            "diversity",
-            ValueKind(_read_waiver),
-            'of a sensitive column: `"none"` says that nothing is asked of it in `[[privacy.diversity]]`; then it '
-            "needs a `reason`",
-            public=Public.CHANGED,
-        ),
-        Setting(
-            "reason",
-            text("a text"),
-            "why nothing is asked of a sensitive column; the report and the manifest publish it",
-            public=Public.CHANGED,
-        ),
-    ),
+    domain=ValueKind(_read_domain),
+    taxonomy=ValueKind(_read_taxonomy),
+    missing=ValueKind(_read_codes),
+    diversity=ValueKind(_read_waiver),
 )
 
 
@@ -303,18 +221,97 @@ def distance_of(demand: DiversitySpec, *, type: ColumnType | None, has_taxonomy:
     return "equal" if type == ColumnType.NOMINAL else "ordered"
 
 
+def check_diversity(spec: Spec, faults: Faults) -> None:
+    """Faults between the demands and the columns they are of."""
+    for demand in spec.privacy.diversity:
+        column = spec.columns.get(demand.column)
+        if column is not None and column.role == Role.SENSITIVE:
+            _check_closeness(demand, column, faults)
+        elif demand.column not in faults.unread and not _is_class(demand, spec):
+            faults.add(_not_sensitive(demand, column, spec))
+    if not faults.within("privacy.diversity") and not spec.method.capabilities.grows_tree:
+        for name in spec.of_role(Role.SENSITIVE):
+            _check_used(name, spec, faults)
+        for name, fault in unasked(spec).items():
+            if f"columns.{name}" not in faults.open and not faults.within(f"columns.{name}:"):
+                faults.add(fault)
+    if spec.privacy.attack_limit < 1 and not spec.of_role(Role.SENSITIVE) and not faults.unread:
+        faults.add("privacy.attack_limit is of sensitive columns, and there is none: give a column that role.")
+
+
+def unasked(spec: Spec) -> dict[str, str]:
+    """A fault for each sensitive column that has neither a demand nor a waiver, or both."""
+    asked = {demand.column for demand in spec.privacy.diversity}
+    faults = {}
+    for name in spec.of_role(Role.SENSITIVE):
+        is_waived = spec.columns[name].diversity is not None
+        if is_waived and name in asked:
+            faults[name] = f"columns.{name}: diversity = 'none', and [[privacy.diversity]] asks for some; remove one."
+        elif not is_waived and name not in asked:
+            faults[name] = (
+                f"columns.{name} is sensitive and nothing is asked of it, so everybody in a group may have the same "
+                f'value: ask for a model in [[privacy.diversity]] (model = "entropy-l" and l = 2 are a common start), '
+                f'or write diversity = "none" and a reason = "…" in [columns.{name}].'
+            )
+    return faults
+
+
+def _is_class(demand: DiversitySpec, spec: Spec) -> bool:
+    """Whether a demand is of the class that a tree tells."""
+    return spec.method.capabilities.grows_tree and demand.column in {target.column for target in spec.targets}
+
+
+def _not_sensitive(demand: DiversitySpec, column: ColumnSpec | None, spec: Spec) -> str:
+    place = f"privacy.diversity asks {demand.model} of '{demand.column}'"
+    if column is None:
+        return f"privacy.diversity asks {demand.model} of {without_role(demand.column, Role.SENSITIVE, spec)}"
+    if column.role == Role.TARGET:
+        return (
+            f"{place}, whose role is 'target': a column cannot be both protected and predicted; give it the role "
+            "'sensitive', or cap what groups reveal of targets with privacy.max_confidence."
+        )
+    return f"{place}, whose role is '{column.role}': diversity is of columns whose role is 'sensitive'."
+
+
+def _check_closeness(demand: DiversitySpec, column: ColumnSpec, faults: Faults) -> None:
+    """A distance needs what it is measured on."""
+    if demand.model != "t-closeness":
+        return
+    where = f"privacy.diversity of '{demand.column}'"
+    distance = distance_of(demand, type=column.type, has_taxonomy=column.taxonomy is not None)
+    if distance == "hierarchical" and column.taxonomy is None:
+        faults.add(f"{where}: the hierarchical distance needs a taxonomy in [columns.{demand.column}].")
+    if distance == "ordered" and column.type == ColumnType.ORDINAL and not column.order:
+        faults.add(
+            f"{where}: the ordered distance of an ordinal column needs order = [lowest, …, highest] in "
+            f"[columns.{demand.column}]."
+        )
+    if distance == "ordered" and column.type == ColumnType.NOMINAL:
+        faults.add(
+            f"{where}: the ordered distance needs an order, and its type is 'nominal'; use the distance 'equal', or "
+            "type = 'ordinal' with order = [lowest, …, highest]."
+        )
+
+
+def _check_used(name: str, spec: Spec, faults: Faults) -> None:
+    """The taxonomy or order of a sensitive column is there for a distance only."""
+    column = spec.columns[name]
+    distances = {
+        distance_of(demand, type=column.type, has_taxonomy=column.taxonomy is not None)
+        for demand in spec.privacy.diversity
+        if demand.column == name and demand.model == "t-closeness"
+    }
+    for key, distance in (("taxonomy", "hierarchical"), ("order", "ordered")):
+        if getattr(column, key) and distance not in distances:
+            faults.add(
+                f"columns.{name}: the {key} of a sensitive column is for t-closeness with the {distance} distance "
+                f"only; ask for that in [[privacy.diversity]], or remove {key}."
+            )
+
+
 # --- [[privacy.quasi_identifiers]] ------------------------------------------------------------------------------
 
-QUASI_IDENTIFIER = Section(
-    "privacy.quasi_identifiers",
-    QuasiIdentifierSpec,
-    (
-        Setting(
-            "columns", TEXTS, "columns of role `quasi-identifier`; each of these is in at least one of the sets", ""
-        ),
-        Setting("k", whole(1), "as many persons share every combination of them", "`privacy.k`"),
-    ),
-)
+QUASI_IDENTIFIER = declared("privacy.quasi_identifiers", QuasiIdentifierSpec)
 
 
 def _read_quasi_identifier(entry: Any, where: str, faults: Faults) -> QuasiIdentifierSpec | None:

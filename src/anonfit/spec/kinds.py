@@ -6,17 +6,20 @@ found, and written back.
 from __future__ import annotations
 
 import math
-import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from enum import StrEnum
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from anonfit.criteria.objectives import ALGORITHMS
-from anonfit.errors import RecodingError, did_you_mean
+from anonfit.engines.contract import ENGINES
+from anonfit.errors import did_you_mean
 from anonfit.recoding.recoding import Recoding
+from anonfit.spec.model import AUTO, Auto
+from anonfit.tables.sources import FORMATS, reference
 from anonfit.tables.taxonomy import Taxonomy
 
 
@@ -41,7 +44,6 @@ class Numbers:
 ABOVE_ZERO = Numbers("a number above 0", lambda number: number > 0)
 AT_LEAST_ZERO = Numbers("a number of at least 0", lambda number: number >= 0)
 FRACTION = Numbers("a number between 0 and 1", lambda number: 0 <= number <= 1)
-SHARE = Numbers("a number above 0 and at most 1", lambda number: 0 < number <= 1)
 
 
 def is_whole(value: object) -> bool:
@@ -185,25 +187,16 @@ class ValueKind:
     choices: tuple[str, ...] = ()
 
 
-Make: TypeAlias = Callable[[Any], Any]
 Entry = TypeVar("Entry")
 
 
-def in_words(names: Iterable[str]) -> str:
-    """Words that a setting may be, as the reference lists them."""
-    *first, last = (f"`{name}`" for name in names)
-    return f"{', '.join(first)} or {last}"
-
-
-def choice(of: Any, make: Make | None = None, *, also: Iterable[str] = ()) -> ValueKind:
-    """One of the words of a `Literal` or an enumeration, or of those that there are `also` when it is read; `make`
-    turns it into what the spec holds.
-    """
+def choice(of: Any, *, also: Iterable[str] = ()) -> ValueKind:
+    """One of the words of a `Literal` or an enumeration, or of those that there are `also` when it is read."""
     words = tuple(str(word) for word in (get_args(of) or of))
 
     def read(given: Given) -> Any:
         word = given.choice(dict.fromkeys([*words, *also]))
-        return word if make is None or word is given.default else make(word)
+        return of(word) if isinstance(of, type) and word is not given.default else word
 
     return ValueKind(read, choices=words)
 
@@ -222,9 +215,9 @@ def or_auto(kind: ValueKind) -> ValueKind:
     """The same, or the word `auto`."""
 
     def read(given: Given) -> Any:
-        return "auto" if given.value is None or given.value == "auto" else kind.read(given)
+        return AUTO if given.value in (None, AUTO) else kind.read(given)
 
-    return replace(kind, read=read, choices=("auto",))
+    return replace(kind, read=read, choices=(AUTO,))
 
 
 def whole(
@@ -259,49 +252,19 @@ def _read_names_once(given: Given) -> Any:
     return names
 
 
-UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
-LEAST_MEMORY = 64 * 2**20
-
-
-def _read_size(given: Given) -> int | None:
-    """A size of memory, such as 2GB or 512MiB, in bytes."""
-    if given.value is None:
-        return None
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", str(given.value))
-    if match is None or match[2].upper() not in UNITS or isinstance(given.value, bool):
-        given.faults.add(f"{given.place} = {given.value!r} is no size; write such as '2GB' or '512MiB'.")
-        return None
-    size = int(float(match[1]) * UNITS[match[2].upper()])
-    if size < LEAST_MEMORY:
-        given.faults.add(f"{given.place} = {given.value!r} is too little; an engine needs 64MiB at least.")
-        return None
-    return size
-
-
-def _read_recoding(given: Given) -> Any:
-    """A recoding: the path of a file, or a recoding or its whole text."""
-    value = given.value
-    if value is None or isinstance(value, Recoding):
-        return value
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        try:
-            return Recoding.from_json(value)
-        except RecodingError as error:
-            given.faults.add(f"{given.place}: {error}")
-            return None
-    if not isinstance(value, str | Path) or not str(value):
-        given.faults.add(f"{given.place} must be the path of a recoding.json; found {type(value).__name__}.")
-        return None
-    return str(value)
-
-
 SWITCH = ValueKind(lambda given: given.of_type(bool, "true or false"))
 TEXTS = ValueKind(Given.texts, of_keyword=lambda value: value if isinstance(value, str) else list(value))
-NAMES = ValueKind(Given.texts, of_keyword=column_names)
-NAMES_ONCE = ValueKind(_read_names_once, of_keyword=column_names)
-SIZE = ValueKind(_read_size)
-RECODING = ValueKind(_read_recoding)
+KINDS = {
+    "above 0": number(ABOVE_ZERO),
+    "at least 0": number(AT_LEAST_ZERO),
+    "fraction": number(FRACTION),
+    "names": ValueKind(Given.texts, of_keyword=column_names),
+    "names once": ValueKind(_read_names_once, of_keyword=column_names),
+    "rows": whole(1, word="a whole number of rows", fault="{place} = {value} is no number of rows; write 1 or more."),
+    "share": number(Numbers("a number above 0 and at most 1", lambda number: 0 < number <= 1)),
+    "whole": whole(),
+}
+"""Kinds of which several settings may be, by their names in settings.toml."""
 
 
 # --- a setting --------------------------------------------------------------------------------------------------
@@ -319,24 +282,19 @@ class Public(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting of a spec, declared: its value when nothing is said stands in the model."""
+    """One setting of a spec as settings.toml declares it, where it is said what the fields mean."""
 
     name: str
     kind: ValueKind
     doc: str
     default: str | None = None
-    """What the reference says of the default, where it is not the model's value."""
     algorithms: tuple[str, ...] = tuple(ALGORITHMS)
-    """The algorithms that use it; with others it is refused."""
-    needs: tuple[str, tuple[str, ...]] | None = None
-    """Another setting of the section, and those of its words that this one is for."""
+    needs: tuple[str, ...] = ()
     public: Public = Public.NEVER
     public_with: tuple[str, ...] | None = None
-    """The algorithms whose releases tell it, where those are others than use it."""
     keyword: str | None = ""
-    """The keyword argument of `anonymize`; empty: of the same name; None: there is none."""
+    """Empty: the keyword argument has the same name; None: there is none."""
     recodes: bool = True
-    """Whether the recoding follows from it, so that it is a keyword argument of `Anonymizer` too."""
 
     @property
     def meaning(self) -> str:
@@ -377,6 +335,49 @@ class Section:
             for setting in self.settings
             if self.is_changed(held, setting.name)
         }
+
+
+def _in_words(names: Iterable[str]) -> str:
+    *first, last = (f"`{name}`" for name in names)
+    return f"{', '.join(first)} or {last}"
+
+
+_DECLARED = tomllib.loads((Path(__file__).parent / "settings.toml").read_text(encoding="utf-8"))
+_LISTED = {"{engines}": _in_words((AUTO, *ENGINES)), "{formats}": _in_words(FORMATS), "{files}": reference()}
+"""What the meanings of settings list, and others declare."""
+
+
+def declared(name: str, holder: type, /, **own: ValueKind) -> Section:
+    """A section as settings.toml declares it, held by a dataclass; `own` are kinds that only it has."""
+    types = get_type_hints(holder)
+    entries = _DECLARED[name].items()
+    return Section(name, holder, tuple(_setting(key, dict(entry), own.get(key), types[key]) for key, entry in entries))
+
+
+def _setting(name: str, entry: dict[str, Any], own: ValueKind | None, held: Any) -> Setting:
+    says, least, named = (entry.pop(key, None) for key in ("text", "least", "kind"))
+    if says is not None or least is not None:
+        own = text(says) if least is None else whole(least)
+    for placeholder, listing in _LISTED.items():
+        entry["doc"] = entry["doc"].replace(placeholder, listing)
+    entry["public"] = Public(entry.get("public", "never"))
+    entry["keyword"] = None if entry.get("keyword") is False else entry.get("keyword", "")
+    lists = {key: tuple(value) for key, value in entry.items() if isinstance(value, list)}
+    return Setting(name, own or _kind_of(held, named), **entry | lists)
+
+
+def _kind_of(held: Any, named: str | None) -> ValueKind:
+    """The kind of a name, or the one that follows from the type of a field, None and `auto` apart."""
+    is_one = get_origin(held) in (None, Literal, tuple)
+    parts = [held] if is_one else [part for part in get_args(held) if part is not type(None)]
+    if Auto in parts:
+        parts.remove(Auto)
+        return or_auto(_kind_of(parts[0], named))
+    if named is not None:
+        return KINDS[named]
+    if parts[0] is bool:
+        return SWITCH
+    return TEXTS if get_origin(parts[0]) is tuple else choice(parts[0])
 
 
 def read_section(section: Section, table: dict[str, Any], faults: Faults, where: str = "") -> dict[str, Any]:

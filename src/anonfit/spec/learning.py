@@ -14,10 +14,10 @@ from typing import Any
 
 from anonfit.errors import RequestError, SpecError
 from anonfit.spec.model import QueryLogSpec, SelectionSpec, Spec, WeightRule
-from anonfit.spec.parse import parse_spec
-from anonfit.spec.write import spec_tables, to_toml, toml_value
-from anonfit.tables.addresses import is_database
+from anonfit.spec.parse import parse_spec, spec_tables
+from anonfit.spec.write import to_toml, toml_value
 from anonfit.tables.schema import Column
+from anonfit.tables.sources import is_database
 from anonfit.workload.logs.learning import LearnedWorkload, LogRequest, columns_of, learn
 from anonfit.workload.logs.merging import RawRows
 from anonfit.workload.logs.tallies import Ask, Uses, read_log

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from anonfit.criteria.objectives import ALGORITHMS, OBJECTIVES, Algorithm, AlgorithmName, CriterionName, Objective
-from anonfit.engines.catalogue import EngineName
+from anonfit.engines.contract import EngineName
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values
-from anonfit.tables.formats import FormatName
 from anonfit.tables.layout import Layout
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import ColumnType, NominalSplit, Role
+from anonfit.tables.sources import FileForm, FormatName
 from anonfit.tables.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -232,6 +232,18 @@ class OutputSpec:
     table: str | None = None
     populations: Populations = "exact"
     intervals: Intervals = "half-open"
+    delimiter: str = ","
+    decimal: str = "."
+    bom: bool = False
+
+    def of_format(self, name: FormatName) -> OutputSpec:
+        """The same in another format, which has not the layout of this one."""
+        return self if name == self.format else replace(self, format=name, delimiter=",", decimal=".", bom=False)
+
+    @property
+    def form(self) -> FileForm:
+        """How the data file is laid out."""
+        return FileForm(self.delimiter, self.decimal, bom=self.bom)
 
 
 @dataclass(frozen=True, slots=True)

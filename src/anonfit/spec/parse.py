@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From TOML, or the tables it holds, to a Spec: every fault is found and all are reported together."""
+"""From TOML, or the tables it holds, to a Spec, where every fault is found and all are reported together; and back to
+tables, whole for the owner of the data and by an allow-list for everybody else.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.errors import RequestError, SpecError, listed
+from anonfit.privacy.catalogue import MODELS
 from anonfit.runtime.strict_json import Damaged, JsonPart, read_text
 from anonfit.spec.check import check_algorithm, check_application, check_workload
-from anonfit.spec.columns import COLUMN, distance_of, read_column, without_role
-from anonfit.spec.kinds import Faults, Given, Public, read_section
-from anonfit.spec.model import VERSION, ColumnSpec, DiversitySpec, ProposedSpec, SelectionSpec, Spec
-from anonfit.spec.settings import SECTIONS
-from anonfit.tables.schema import ColumnType, Role
+from anonfit.spec.columns import COLUMN, check_diversity, distance_of, read_column
+from anonfit.spec.kinds import Faults, Given, Public, Section, Setting, read_section
+from anonfit.spec.model import VERSION, ColumnSpec, DiversitySpec, ProposedSpec, SelectionSpec, Spec, WorkloadSpec
+from anonfit.spec.settings import SECTIONS, TARGET
+from anonfit.tables.schema import Column, ColumnType, Role, Schema
+from anonfit.tables.sources import FORMATS, is_database, shown_address
 
 PUBLIC = ("version", "data", "columns", "privacy", "output")
 PUBLIC_TOO = ("workload", "method", "decisions", "report")
@@ -44,7 +48,8 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
     spec = Spec(columns=columns, **parts, decisions=decisions, folder=folder)
     _check_roles(spec, faults)
     _check_consent(spec, faults)
-    _check_diversity(spec, faults)
+    _check_layout(spec, faults)
+    check_diversity(spec, faults)
     check_workload(spec, faults)
     check_application(spec, faults)
     check_algorithm(spec, faults)
@@ -129,155 +134,24 @@ def _check_consent(spec: Spec, faults: Faults) -> None:
         faults.add(f"output.consent = true, and nothing needs it: it is for {words}; remove it.")
 
 
-def _check_diversity(spec: Spec, faults: Faults) -> None:
-    """Faults between the demands and the columns they are of."""
-    for demand in spec.privacy.diversity:
-        column = spec.columns.get(demand.column)
-        if column is not None and column.role == Role.SENSITIVE:
-            _check_closeness(demand, column, faults)
-        elif demand.column not in faults.unread and not _is_class(demand, spec):
-            faults.add(_not_sensitive(demand, column, spec))
-    if not faults.within("privacy.diversity") and not spec.method.capabilities.grows_tree:
-        for name in spec.of_role(Role.SENSITIVE):
-            _check_used(name, spec, faults)
-        for name, fault in unasked(spec).items():
-            if f"columns.{name}" not in faults.open and not faults.within(f"columns.{name}:"):
-                faults.add(fault)
-    if spec.privacy.attack_limit < 1 and not spec.of_role(Role.SENSITIVE) and not faults.unread:
-        faults.add("privacy.attack_limit is of sensitive columns, and there is none: give a column that role.")
+def _check_layout(spec: Spec, faults: Faults) -> None:
+    """How fields are written is of text files, and one sign cannot be two."""
+    output = spec.output
+    given = [name for name in ("delimiter", "decimal", "bom") if SECTIONS["output"].is_changed(output, name)]
+    if output.format in FORMATS and not FORMATS[output.format].is_text:
+        for name in given:
+            faults.add(f'output.{name} is of CSV files only; remove it, or write format = "csv" in [output].')
+    elif output.delimiter == output.decimal:
+        faults.add(
+            f'output.delimiter and output.decimal are both {output.decimal!r}; with decimal = "," the usual '
+            'delimiter is ";".'
+        )
 
 
 def refuse_open(spec: Spec) -> None:
     """Refuse a proposal whose questions are not settled, as a file with such questions is refused."""
     if isinstance(spec, ProposedSpec) and spec.questions:
         raise SpecError(open_questions(spec.questions))
-
-
-def unasked(spec: Spec) -> dict[str, str]:
-    """A fault for each sensitive column that has neither a demand nor a waiver, or both."""
-    asked = {demand.column for demand in spec.privacy.diversity}
-    faults = {}
-    for name in spec.of_role(Role.SENSITIVE):
-        is_waived = spec.columns[name].diversity is not None
-        if is_waived and name in asked:
-            faults[name] = f"columns.{name}: diversity = 'none', and [[privacy.diversity]] asks for some; remove one."
-        elif not is_waived and name not in asked:
-            faults[name] = (
-                f"columns.{name} is sensitive and nothing is asked of it, so everybody in a group may have the same "
-                f'value: ask for a model in [[privacy.diversity]] (model = "entropy-l" and l = 2 are a common start), '
-                f'or write diversity = "none" and a reason = "…" in [columns.{name}].'
-            )
-    return faults
-
-
-def _is_class(demand: DiversitySpec, spec: Spec) -> bool:
-    """Whether a demand is of the class that a tree tells."""
-    return spec.method.capabilities.grows_tree and demand.column in {target.column for target in spec.targets}
-
-
-def _not_sensitive(demand: DiversitySpec, column: ColumnSpec | None, spec: Spec) -> str:
-    place = f"privacy.diversity asks {demand.model} of '{demand.column}'"
-    if column is None:
-        return f"privacy.diversity asks {demand.model} of {without_role(demand.column, Role.SENSITIVE, spec)}"
-    if column.role == Role.TARGET:
-        return (
-            f"{place}, whose role is 'target': a column cannot be both protected and predicted; give it the role "
-            "'sensitive', or cap what groups reveal of targets with privacy.max_confidence."
-        )
-    return f"{place}, whose role is '{column.role}': diversity is of columns whose role is 'sensitive'."
-
-
-def _check_closeness(demand: DiversitySpec, column: ColumnSpec, faults: Faults) -> None:
-    """A distance needs what it is measured on."""
-    if demand.model != "t-closeness":
-        return
-    where = f"privacy.diversity of '{demand.column}'"
-    distance = distance_of(demand, type=column.type, has_taxonomy=column.taxonomy is not None)
-    if distance == "hierarchical" and column.taxonomy is None:
-        faults.add(f"{where}: the hierarchical distance needs a taxonomy in [columns.{demand.column}].")
-    if distance == "ordered" and column.type == ColumnType.ORDINAL and not column.order:
-        faults.add(
-            f"{where}: the ordered distance of an ordinal column needs order = [lowest, …, highest] in "
-            f"[columns.{demand.column}]."
-        )
-    if distance == "ordered" and column.type == ColumnType.NOMINAL:
-        faults.add(
-            f"{where}: the ordered distance needs an order, and its type is 'nominal'; use the distance 'equal', or "
-            "type = 'ordinal' with order = [lowest, …, highest]."
-        )
-
-
-def _check_used(name: str, spec: Spec, faults: Faults) -> None:
-    """The taxonomy or order of a sensitive column is there for a distance only."""
-    column = spec.columns[name]
-    distances = {
-        distance_of(demand, type=column.type, has_taxonomy=column.taxonomy is not None)
-        for demand in spec.privacy.diversity
-        if demand.column == name and demand.model == "t-closeness"
-    }
-    for key, distance in (("taxonomy", "hierarchical"), ("order", "ordered")):
-        if getattr(column, key) and distance not in distances:
-            faults.add(
-                f"columns.{name}: the {key} of a sensitive column is for t-closeness with the {distance} distance "
-                f"only; ask for that in [[privacy.diversity]], or remove {key}."
-            )
-
-
-def public_spec(tables: Mapping[str, Any]) -> Spec:
-    """The spec of a release's manifest, whose tables `write.public_tables` made.
-
-    Its selections are only counted there, so each is one that says nothing; what a distance is measured on stands
-    with the demand instead of the column; and the usual weight rule is told whether there are weights or not.
-    """
-    try:
-        return _public_spec(JsonPart(tables, "spec").table(PUBLIC, PUBLIC_TOO))
-    except Damaged as error:
-        raise SpecError([f"{error}; the manifest is damaged."]) from None
-
-
-def _public_spec(sections: dict[str, JsonPart]) -> Spec:
-    for name, section in SECTIONS.items():
-        hidden = [setting.name for setting in section.settings if setting.public == Public.HIDDEN]
-        if name in sections and (leading := [key for key in hidden if key in sections[name].named()]):
-            raise sections[name].refused(f"has {listed(leading)}, which no manifest tells")
-    tables = {name: part.value for name, part in sections.items()}
-    privacy, workload, method = (
-        dict(sections[name].plain()) if name in sections else {} for name in ("privacy", "workload", "method")
-    )
-    if method.get("weight_rule") == "first":
-        del method["weight_rule"]
-    columns = {name: _public_column(part) for name, part in sections["columns"].named().items()}
-    demands = JsonPart(privacy.get("diversity", []), "spec.privacy.diversity")
-    privacy["diversity"] = [_to_column(demand, columns) for demand in demands.items()]
-    selections = JsonPart(workload.pop("selections", 0), "spec.workload.selections").whole(0, MOST_SELECTIONS)
-    by_selection = selections > 0 and method.get("criterion") == "selection"
-    if by_selection:
-        del method["criterion"]
-    parts = {"columns": columns, "privacy": privacy, "workload": workload, "method": method}
-    if method.get("cut_points") == "value":  # earlier releases of this kind say nothing of consent, and are out already
-        parts["output"] = {**tables.get("output", {}), "consent": True}
-    spec = spec_of({**tables, **parts})
-    return replace(
-        spec,
-        workload=replace(spec.workload, selections=(SelectionSpec(),) * selections),
-        method=replace(spec.method, criterion="selection") if by_selection else spec.method,
-    )
-
-
-def _public_column(part: JsonPart) -> dict[str, Any]:
-    public = [setting.name for setting in COLUMN.settings if setting.public != Public.NEVER and setting.name != "role"]
-    return {name: entry.value for name, entry in part.table(("role",), (*public, "order")).items()}
-
-
-def _to_column(demand: JsonPart, columns: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """A demand without the taxonomy or order of its column, which is given them."""
-    entries = demand.named()
-    column = columns.get(entries["column"].text() if "column" in entries else "", {})
-    if "taxonomy" in entries:
-        column["taxonomy"] = entries.pop("taxonomy").plain()
-    if "order" in entries:
-        column |= {"type": "ordinal", "order": entries.pop("order").texts()}
-    return {name: part.value for name, part in entries.items()}
 
 
 def parse_spec(text: str, *, folder: Path | None = None) -> Spec:
@@ -369,3 +243,178 @@ def read_tree_spec(path: str | Path, settings: Iterable[str] = ()) -> Spec:
 def read_spec(path: str | Path, settings: Iterable[str] = ()) -> Spec:
     """The spec of a file, with settings of the command line put in."""
     return spec_of(with_settings(read_tables(path), settings), folder=Path(path).resolve().parent)
+
+
+# --- back to tables, and what everybody may know of them --------------------------------------------------------
+
+DECLARED = ("role", "type", "split", "date_format")
+"""What a schema says of a column; its domain, order and taxonomy stand in the recoding."""
+
+
+def spec_tables(spec: Spec) -> dict[str, Any]:
+    """All of a spec as nested tables, defaults left out. A frame as the source has no place in it."""
+    tables: dict[str, Any] = {"version": VERSION, **_decisions(spec)}
+    parts = {name: section.tables(getattr(spec, name)) for name, section in SECTIONS.items()}
+    source = parts["data"].pop("source", None)
+    if isinstance(source, str | Path):
+        address = str(source)
+        parts["data"] = {"source": shown_address(address) if is_database(address) else address, **parts["data"]}
+    if "to" in parts["output"]:
+        parts["output"]["to"] = shown_address(parts["output"]["to"])
+    parts["columns"] = {name: COLUMN.tables(column) for name, column in spec.columns.items()}
+    order = ("data", "columns", "privacy", "workload", "method", "engine", "output", "report")
+    return tables | {name: parts[name] for name in order if parts[name]}
+
+
+def _decisions(spec: Spec) -> dict[str, str]:
+    return {} if spec.decisions is None else {"decisions": spec.decisions}
+
+
+def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType] | None = None) -> dict[str, Any]:
+    """What everybody may know of a spec, as tables for the manifest, which `public_spec` reads: roles, types and
+    demands; not where the data is, nor the files of taxonomies, nor what is selected. `types` are those that the data
+    gave to columns without a declared one, so that every demand can say by which distance it is measured.
+    """
+    shown = replace(spec, method=replace(spec.method, weight_rule=spec.method.weight_rule or "first"))
+    public = {name: _public(section, shown) for name, section in SECTIONS.items()}
+    by_name = {column.name: column for column in schema.columns}
+    public["privacy"]["diversity"] = [
+        _public_demand(demand, by_name[demand.column], (types or {}).get(demand.column))
+        for demand in spec.privacy.diversity
+    ]
+    public["workload"] = _public_workload(public["workload"], spec.workload)
+    columns = {
+        column.name: {key: str(getattr(column, key)) for key in DECLARED if getattr(column, key) is not None}
+        | ({"release": True} if column.release else {})
+        | _codes(spec.columns.get(column.name))
+        | _waiver(spec.columns.get(column.name))
+        for column in schema.columns
+    }
+    return {
+        "version": VERSION,
+        **_decisions(spec),
+        "data": public["data"],
+        "columns": columns,
+        **{name: public[name] for name in ("privacy", "workload", "method", "output")},
+        **({"report": public["report"]} if public["report"] else {}),
+    }
+
+
+def _public(section: Section, spec: Spec) -> dict[str, Any]:
+    """The settings of a section that the manifest tells."""
+    held = getattr(spec, section.name)
+    return {
+        setting.name: setting.kind.write(getattr(held, setting.name))
+        for setting in section.settings
+        if _is_public(setting, section, spec)
+    }
+
+
+def _is_public(setting: Setting, section: Section, spec: Spec) -> bool:
+    held = getattr(spec, section.name)
+    if section.name == "method" and spec.method.algorithm not in (setting.public_with or setting.algorithms):
+        return False
+    if setting.public == Public.NEEDED:
+        name, *words = setting.needs
+        return getattr(held, name) in words
+    return setting.public == Public.ALWAYS or (
+        setting.public == Public.CHANGED and section.is_changed(held, setting.name)
+    )
+
+
+def _codes(column: ColumnSpec | None) -> dict[str, Any]:
+    """The values that mean missing in a column."""
+    return {} if column is None or not column.missing else {"missing": list(column.missing)}
+
+
+def _waiver(column: ColumnSpec | None) -> dict[str, Any]:
+    """That nothing is asked of a sensitive column, and why."""
+    if column is None or column.diversity is None:
+        return {}
+    return {"diversity": column.diversity, "reason": column.reason}
+
+
+def _public_demand(demand: DiversitySpec, column: Column, data_type: ColumnType | None) -> dict[str, Any]:
+    """A demand with the taxonomy or order that it is measured by, which stands nowhere else in a release."""
+    allowed = {parameter.name for parameter in MODELS[demand.model].parameters}
+    public: dict[str, Any] = {"column": demand.column, "model": demand.model}
+    public |= {name: value for name, value in demand.parameters.items() if name in allowed}
+    if demand.model != "t-closeness":
+        return public
+    distance = distance_of(demand, type=column.type or data_type, has_taxonomy=column.taxonomy is not None)
+    if distance is not None:
+        public["distance"] = distance
+    if distance == "hierarchical" and column.taxonomy is not None:
+        public["taxonomy"] = column.taxonomy.to_tree()
+    if distance == "ordered" and column.order:
+        public["order"] = list(column.order)
+    return public
+
+
+def _public_workload(shown: dict[str, Any], workload: WorkloadSpec) -> dict[str, Any]:
+    """What is told of a workload in another way than a spec has it: selections are counted, targets told whole."""
+    public = {name: shown.pop(name) for name in ("denoise", "selections", "weights")}
+    public["selections"] = len(workload.selections)
+    if shown.pop("targets", None) is not None:
+        public["targets"] = [
+            TARGET.tables(target) | {"weight": target.weight, "scale": target.scale}
+            for target in workload.targets or ()
+        ]
+    return public | shown
+
+
+def public_spec(tables: Mapping[str, Any]) -> Spec:
+    """The spec of a release's manifest, whose tables `public_tables` made.
+
+    Its selections are only counted there, so each is one that says nothing; what a distance is measured on stands
+    with the demand instead of the column; and the usual weight rule is told whether there are weights or not.
+    """
+    try:
+        return _public_spec(JsonPart(tables, "spec").table(PUBLIC, PUBLIC_TOO))
+    except Damaged as error:
+        raise SpecError([f"{error}; the manifest is damaged."]) from None
+
+
+def _public_spec(sections: dict[str, JsonPart]) -> Spec:
+    for name, section in SECTIONS.items():
+        hidden = [setting.name for setting in section.settings if setting.public == Public.HIDDEN]
+        if name in sections and (leading := [key for key in hidden if key in sections[name].named()]):
+            raise sections[name].refused(f"has {listed(leading)}, which no manifest tells")
+    tables = {name: part.value for name, part in sections.items()}
+    privacy, workload, method = (
+        dict(sections[name].plain()) if name in sections else {} for name in ("privacy", "workload", "method")
+    )
+    if method.get("weight_rule") == "first":
+        del method["weight_rule"]
+    columns = {name: _public_column(part) for name, part in sections["columns"].named().items()}
+    demands = JsonPart(privacy.get("diversity", []), "spec.privacy.diversity")
+    privacy["diversity"] = [_to_column(demand, columns) for demand in demands.items()]
+    selections = JsonPart(workload.pop("selections", 0), "spec.workload.selections").whole(0, MOST_SELECTIONS)
+    by_selection = selections > 0 and method.get("criterion") == "selection"
+    if by_selection:
+        del method["criterion"]
+    parts = {"columns": columns, "privacy": privacy, "workload": workload, "method": method}
+    if method.get("cut_points") == "value":  # earlier releases of this kind say nothing of consent, and are out already
+        parts["output"] = {**tables.get("output", {}), "consent": True}
+    spec = spec_of({**tables, **parts})
+    return replace(
+        spec,
+        workload=replace(spec.workload, selections=(SelectionSpec(),) * selections),
+        method=replace(spec.method, criterion="selection") if by_selection else spec.method,
+    )
+
+
+def _public_column(part: JsonPart) -> dict[str, Any]:
+    public = [setting.name for setting in COLUMN.settings if setting.public != Public.NEVER and setting.name != "role"]
+    return {name: entry.value for name, entry in part.table(("role",), (*public, "order")).items()}
+
+
+def _to_column(demand: JsonPart, columns: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """A demand without the taxonomy or order of its column, which is given them."""
+    entries = demand.named()
+    column = columns.get(entries["column"].text() if "column" in entries else "", {})
+    if "taxonomy" in entries:
+        column["taxonomy"] = entries.pop("taxonomy").plain()
+    if "order" in entries:
+        column |= {"type": "ordinal", "order": entries.pop("order").texts()}
+    return {name: part.value for name, part in entries.items()}

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a Spec back to tables and TOML, whole for the owner of the data and by an allow-list for everybody else; and a
-spec that is proposed from the data, as TOML with its reasons.
-"""
+"""A spec as TOML, and one that is proposed from the data, with its reasons."""
 
 from __future__ import annotations
 
@@ -14,141 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.errors import RequestError
-from anonfit.privacy.catalogue import MODELS
 from anonfit.runtime.files import write_file
-from anonfit.runtime.progress import Stage, silent
-from anonfit.spec.columns import COLUMN, distance_of
-from anonfit.spec.kinds import Public, Section, Setting
-from anonfit.spec.model import VERSION, ColumnSpec, DiversitySpec, ProposedSpec, Spec, WorkloadSpec
-from anonfit.spec.parse import parse_toml, spec_of
-from anonfit.spec.settings import SECTIONS
-from anonfit.spec.workload import TARGET
-from anonfit.tables.addresses import is_database, shown_address, without_password
+from anonfit.runtime.process import Stage, silent
+from anonfit.spec.model import ProposedSpec, Spec
+from anonfit.spec.parse import parse_toml, spec_of, spec_tables
 from anonfit.tables.databases import named_source
 from anonfit.tables.foreign_files import variable_labels
 from anonfit.tables.profile import proposal_toml
 from anonfit.tables.profile import propose as propose_roles
 from anonfit.tables.profile_roles import Proposal
 from anonfit.tables.reading import ReadOptions, found_layout, notices_of, read_table
-from anonfit.tables.schema import Column, ColumnType, Schema
+from anonfit.tables.sources import is_database, without_password
 from anonfit.tables.taxonomy_builders import masked
 from anonfit.tables.taxonomy_files import hierarchies_beside
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-DECLARED = ("role", "type", "split", "date_format")
-"""What a schema says of a column; its domain, order and taxonomy stand in the recoding."""
-
-
-def spec_tables(spec: Spec) -> dict[str, Any]:
-    """All of a spec as nested tables, defaults left out. A frame as the source has no place in it."""
-    tables: dict[str, Any] = {"version": VERSION, **_decisions(spec)}
-    parts = {name: section.tables(getattr(spec, name)) for name, section in SECTIONS.items()}
-    source = parts["data"].pop("source", None)
-    if isinstance(source, str | Path):
-        address = str(source)
-        parts["data"] = {"source": shown_address(address) if is_database(address) else address, **parts["data"]}
-    if "to" in parts["output"]:
-        parts["output"]["to"] = shown_address(parts["output"]["to"])
-    parts["columns"] = {name: COLUMN.tables(column) for name, column in spec.columns.items()}
-    order = ("data", "columns", "privacy", "workload", "method", "engine", "output", "report")
-    return tables | {name: parts[name] for name in order if parts[name]}
-
-
-def _decisions(spec: Spec) -> dict[str, str]:
-    return {} if spec.decisions is None else {"decisions": spec.decisions}
-
-
-def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType] | None = None) -> dict[str, Any]:
-    """What everybody may know of a spec, as tables for the manifest, which `parse.public_spec` reads: roles, types and
-    demands; not where the data is, nor the files of taxonomies, nor what is selected. `types` are those that the data
-    gave to columns without a declared one, so that every demand can say by which distance it is measured.
-    """
-    shown = replace(spec, method=replace(spec.method, weight_rule=spec.method.weight_rule or "first"))
-    public = {name: _public(section, shown) for name, section in SECTIONS.items()}
-    by_name = {column.name: column for column in schema.columns}
-    public["privacy"]["diversity"] = [
-        _public_demand(demand, by_name[demand.column], (types or {}).get(demand.column))
-        for demand in spec.privacy.diversity
-    ]
-    public["workload"] = _public_workload(public["workload"], spec.workload)
-    columns = {
-        column.name: {key: str(getattr(column, key)) for key in DECLARED if getattr(column, key) is not None}
-        | ({"release": True} if column.release else {})
-        | _codes(spec.columns.get(column.name))
-        | _waiver(spec.columns.get(column.name))
-        for column in schema.columns
-    }
-    return {
-        "version": VERSION,
-        **_decisions(spec),
-        "data": public["data"],
-        "columns": columns,
-        **{name: public[name] for name in ("privacy", "workload", "method", "output")},
-        **({"report": public["report"]} if public["report"] else {}),
-    }
-
-
-def _public(section: Section, spec: Spec) -> dict[str, Any]:
-    """The settings of a section that the manifest tells."""
-    held = getattr(spec, section.name)
-    return {
-        setting.name: setting.kind.write(getattr(held, setting.name))
-        for setting in section.settings
-        if _is_public(setting, section, spec)
-    }
-
-
-def _is_public(setting: Setting, section: Section, spec: Spec) -> bool:
-    held = getattr(spec, section.name)
-    if section.name == "method" and spec.method.algorithm not in (setting.public_with or setting.algorithms):
-        return False
-    if setting.public == Public.NEEDED and setting.needs is not None:
-        name, words = setting.needs
-        return getattr(held, name) in words
-    return setting.public == Public.ALWAYS or (
-        setting.public == Public.CHANGED and section.is_changed(held, setting.name)
-    )
-
-
-def _codes(column: ColumnSpec | None) -> dict[str, Any]:
-    """The values that mean missing in a column."""
-    return {} if column is None or not column.missing else {"missing": list(column.missing)}
-
-
-def _waiver(column: ColumnSpec | None) -> dict[str, Any]:
-    """That nothing is asked of a sensitive column, and why."""
-    if column is None or column.diversity is None:
-        return {}
-    return {"diversity": column.diversity, "reason": column.reason}
-
-
-def _public_demand(demand: DiversitySpec, column: Column, data_type: ColumnType | None) -> dict[str, Any]:
-    """A demand with the taxonomy or order that it is measured by, which stands nowhere else in a release."""
-    allowed = {parameter.name for parameter in MODELS[demand.model].parameters}
-    public: dict[str, Any] = {"column": demand.column, "model": demand.model}
-    public |= {name: value for name, value in demand.parameters.items() if name in allowed}
-    if demand.model != "t-closeness":
-        return public
-    distance = distance_of(demand, type=column.type or data_type, has_taxonomy=column.taxonomy is not None)
-    if distance is not None:
-        public["distance"] = distance
-    if distance == "hierarchical" and column.taxonomy is not None:
-        public["taxonomy"] = column.taxonomy.to_tree()
-    if distance == "ordered" and column.order:
-        public["order"] = list(column.order)
-    return public
-
-
-def _public_workload(shown: dict[str, Any], workload: WorkloadSpec) -> dict[str, Any]:
-    """What is told of a workload in another way than a spec has it: selections are counted, targets told whole."""
-    public = {name: shown.pop(name) for name in ("denoise", "selections", "weights")}
-    public["selections"] = len(workload.selections)
-    if shown.pop("targets", None) is not None:
-        public["targets"] = [
-            TARGET.tables(target) | {"weight": target.weight, "scale": target.scale}
-            for target in workload.targets or ()
-        ]
-    return public | shown
 
 
 def _key(name: str) -> str:
@@ -269,8 +147,10 @@ def _with_hierarchies(proposal: Proposal, source: Any, frame: Any) -> Proposal:
     if not isinstance(source, Path) or is_database(source):
         return proposal
     names = [column.name for column in proposal.columns if column.role == "quasi-identifier"]
-    found = hierarchies_beside(source, names, lambda name: {str(value) for value in frame[name].drop_nulls().unique()})
-    columns = (replace(column, hierarchy=found.get(column.name)) for column in proposal.columns)
+    hierarchies = hierarchies_beside(
+        source, names, lambda name: {str(value) for value in frame[name].drop_nulls().unique()}
+    )
+    columns = (replace(column, hierarchy=hierarchies.get(column.name)) for column in proposal.columns)
     return replace(proposal, columns=tuple(columns))
 
 

@@ -5,6 +5,7 @@ Before it ends the rows are read again and held against those that were sent.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from anonfit.errors import AnonfitError, ReleaseError
-from anonfit.tables.addresses import Address
-from anonfit.tables.database_connections import connected, of_driver, quoted, table_name
-from anonfit.tables.databases import DatabaseSource, rows_of
+from anonfit.tables.databases import DatabaseSource, connected, of_driver, quoted, rows_of, table_name
+from anonfit.tables.sources import Address
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
@@ -43,6 +43,17 @@ def check_target(address: Address, table: str, *, replace: bool) -> None:
                 f"the {address.kind} table '{table}' is already there; choose another name, or allow to replace it "
                 "(--replace)."
             )
+
+
+def may_be_read(source: DatabaseSource, address: Address, table: str) -> bool:
+    """Whether rows of a source may come from a table: it is the one that is named, or a word of the query."""
+    schema, _, name = table.rpartition(".")
+    if not source.address.is_same(address):
+        return False
+    if source.table is None:
+        return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", source.select, re.IGNORECASE) is not None
+    other, _, named = source.table.rpartition(".")
+    return named.casefold() == name.casefold() and (not schema or not other or schema.casefold() == other.casefold())
 
 
 def write_to_database(
@@ -141,10 +152,10 @@ def _require_same(
 ) -> None:
     """Refuse what does not come back as it was sent: nothing but the rows that were audited may stand there."""
     read = {name: _read_as(dtype, address.kind) for name, dtype in types.items()}
-    found = _Tally()
+    read_back = _Tally()
     for frame in rows_of(DatabaseSource(address, table), connection, read):
-        found.add(frame.cast(pl.Schema(types)))
-    if (found.rows, found.hashes) != (written.rows, written.hashes):
+        read_back.add(frame.cast(pl.Schema(types)))
+    if (read_back.rows, read_back.hashes) != (written.rows, written.hashes):
         raise ReleaseError(
             f"{address.kind} does not give the rows of '{table}' back as they were written, so the table stays as it "
             "was; write to another kind of database."
@@ -200,16 +211,13 @@ def _exchange(
     tally = _Tally()
     for frame in frames:
         tally.add(frame)
-        (_copy if kind == "postgresql" else _insert)(connection, new, frame)
+        if kind == "postgresql":
+            _copy(connection, new, frame)
+        else:
+            connection.execute(sa.insert(new), frame.to_dicts())
     _require_same(connection, address, place, types, tally)
     if not stays:
         _rename(connection, kind, table, there=there is not None)
-
-
-def _insert(connection: Connection, table: Table, frame: pl.DataFrame) -> None:
-    import sqlalchemy as sa
-
-    connection.execute(sa.insert(table), frame.to_dicts())
 
 
 def _copy(connection: Connection, table: Table, frame: pl.DataFrame) -> None:

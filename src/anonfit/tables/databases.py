@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and queries of databases as sources. Rows come in batches: of PostgreSQL by COPY, of DuckDB files as Arrow, of
-others as their drivers fetch them.
+"""Tables and queries of databases as sources. SQLAlchemy knows how to reach SQLite, PostgreSQL, MySQL, MariaDB and SQL
+Server and how each writes names; a DuckDB file is opened by DuckDB itself. Rows come in batches: of PostgreSQL by COPY,
+of DuckDB files as Arrow, of others as their drivers fetch them.
 """
 
 from __future__ import annotations
 
 import secrets
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,18 +16,119 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from anonfit.errors import AnonfitError, DataError, SpecError, listed, refuse_patterns
-from anonfit.tables.addresses import KINDS, SERVERS, Address, is_database, read_address, require_file
-from anonfit.tables.database_connections import connected, of_driver, quoted, table_name
+from anonfit.errors import AnonfitError, DataError, MissingPackage, SpecError, listed, refuse_patterns
+from anonfit.tables.sources import KINDS, SERVERS, Address, is_database, read_address, require_closed, require_file
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Dialect
+
+DRIVERS = {"sqlite": "sqlite3", "postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "mssql": "pymssql"}
+DRIVER_PACKAGES = ("sqlite3", "psycopg", "pymysql", "pymssql", "sqlalchemy", "duckdb", "polars")
+"""Where errors of reading and writing come from."""
+
+
+def dialect_of(kind: str) -> Dialect:
+    """How a kind of database writes names and types; DuckDB as PostgreSQL."""
+    try:
+        from sqlalchemy.dialects import mssql, mysql, postgresql, sqlite
+    except ModuleNotFoundError:
+        raise MissingPackage("sqlalchemy", "databases", f"A database of the kind {kind}") from None
+    dialects = {"sqlite": sqlite, "mysql": mysql, "mariadb": mysql, "mssql": mssql}
+    dialect: Dialect = dialects.get(kind, postgresql).dialect(paramstyle="named")  # percent signs stay single
+    return dialect
+
+
+def quoted(name: str, kind: str = "postgresql") -> str:
+    """A name as a kind of database writes it."""
+    if kind in ("postgresql", "duckdb", "sqlite"):
+        return '"' + name.replace('"', '""') + '"'
+    return dialect_of(kind).identifier_preparer.quote_identifier(name)
+
+
+def table_name(table: str, kind: str) -> str:
+    """A table's name, perhaps with that of its schema."""
+    return ".".join(quoted(part, kind) for part in table.split("."))
+
+
+@contextmanager
+def connected(address: Address, *, to_write: bool) -> Iterator[Any]:
+    """A connection in one transaction: of SQLAlchemy, or of DuckDB itself."""
+    if address.kind == "duckdb":
+        with _duckdb(address, to_write=to_write) as connection:
+            yield connection
+        return
+    try:
+        import sqlalchemy as sa
+
+        __import__(DRIVERS[address.kind])
+    except ModuleNotFoundError as error:
+        raise MissingPackage(str(error.name), "databases", f"A database of the kind {address.kind}") from None
+    engine = sa.create_engine(
+        _url(address), poolclass=sa.NullPool, hide_parameters=True, **_creator(address, to_write=to_write)
+    )
+    with engine.connect() as connection:
+        if address.kind in ("mysql", "mariadb") and not to_write:
+            connection.exec_driver_sql("SET SESSION TRANSACTION READ ONLY")
+            connection.commit()
+        with connection.begin():
+            if address.kind == "sqlite":  # the driver would leave the making of tables out of a transaction
+                connection.exec_driver_sql("BEGIN")
+            yield connection
+
+
+def _url(address: Address) -> Any:
+    """The address as SQLAlchemy reads it."""
+    import sqlalchemy as sa
+
+    if address.kind in ("sqlite", "postgresql"):  # their drivers read addresses themselves
+        return {"sqlite": "sqlite://", "postgresql": "postgresql+psycopg://"}[address.kind]
+    kind = "mssql" if address.kind == "mssql" else "mysql"
+    return sa.make_url(address.place).set(drivername=f"{kind}+{DRIVERS[kind]}")
+
+
+def _creator(address: Address, *, to_write: bool) -> dict[str, Any]:
+    if address.kind == "sqlite":
+        place = f"{Path(address.place).absolute().as_uri()}?mode={'rwc' if to_write else 'ro'}"
+        return {"creator": lambda: sqlite3.connect(place, uri=True, isolation_level=None)}
+    if address.kind != "postgresql":
+        return {}
+
+    def connect() -> Any:
+        import psycopg
+
+        connection = psycopg.connect(address.place, client_encoding="UTF8", options="-c TimeZone=UTC -c DateStyle=ISO")
+        connection.read_only = not to_write
+        return connection
+
+    return {"creator": connect}
+
+
+@contextmanager
+def _duckdb(address: Address, *, to_write: bool) -> Iterator[Any]:
+    try:
+        import duckdb
+        import pyarrow as pa  # noqa: F401 - rows come as Arrow
+    except ModuleNotFoundError as error:
+        raise MissingPackage(str(error.name), "duckdb", "A DuckDB file") from None
+    with duckdb.connect(address.place, read_only=not to_write) as connection:
+        connection.execute("SET autoinstall_known_extensions = false")
+        # A query is of this file: one that names others (read_csv, read_text, glob, ATTACH) is refused.
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET enable_progress_bar = false")  # it would go to standard output
+        connection.execute("BEGIN")
+        yield connection
+        connection.execute("COMMIT")
+
+
+def of_driver(error: BaseException) -> bool:
+    """Whether an error is a database's; its text may hold values and addresses."""
+    return type(error).__module__.lstrip("_").partition(".")[0] in DRIVER_PACKAGES
+
 
 BATCH = 1 << 17
 """Rows of a batch."""
 BYTES = 1 << 25
 """Bytes of a batch that PostgreSQL copies."""
-_EPOCH = "extract(epoch FROM {})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +185,7 @@ class DatabaseSource:
 def database_source(source: str, *, table: str | None, query: str | None, folder: Path) -> DatabaseSource:
     """The source that an address names, alone or with a table or query; a relative path starts at a folder."""
     address = read_address(source, folder=folder)
-    given = [one for one in (address.table, table, query) if one is not None]
+    given = [name for name in (address.table, table, query) if name is not None]
     if len(given) > 1:
         raise SpecError(["data.source is a database: one of data.table and data.query, or #table after it, not two."])
     if not given:
@@ -168,6 +271,9 @@ def _from(source: DatabaseSource) -> str:
 def _head(source: DatabaseSource, connection: Any) -> Any:
     """A cursor that knows the columns of a source."""
     query = f"SELECT * FROM {_from(source)} WHERE 1 = 0"  # noqa: S608 - the user's own query
+    if source.kind == "postgresql":
+        # What is prepared is one statement: a second one could end the transaction that only reads.
+        return connection.connection.cursor().execute(query, prepare=True)
     return connection.execute(query) if source.kind == "duckdb" else _run(connection, query).cursor
 
 
@@ -186,11 +292,12 @@ def _types_of_sqlite(source: DatabaseSource, connection: Any) -> dict[str, pl.Da
     """Whole numbers, numbers or texts, whatever all known values of a column are: one scan finds which there are."""
     names = [entry[0] for entry in _head(source, connection).description]
     kinds = " || ".join(f"substr(typeof({quoted(name)}), 1, 1)" for name in names)
-    found = _run(connection, f"SELECT DISTINCT {kinds} FROM {_from(source)}").fetchall() if names else []  # noqa: S608
+    query = f"SELECT DISTINCT {kinds} FROM {_from(source)}"  # noqa: S608
+    combinations = _run(connection, query).fetchall() if names else []
     letters = {kind[0]: kind for kind in SQLITE_KINDS}
     types: dict[str, pl.DataType] = {}
     for place, name in enumerate(names):
-        held = {letters[row[0][place]] for row in found} - {"null"}
+        held = {letters[row[0][place]] for row in combinations} - {"null"}
         if "blob" in held:
             raise _binary(source, name)
         if "text" in held or not held:
@@ -207,60 +314,46 @@ def _binary(source: DatabaseSource, name: str) -> DataError:
 def _types_of_server(source: DatabaseSource, connection: Connection) -> dict[str, pl.DataType]:
     """The types that a server tells of the columns; values of a type that is not known here become texts."""
     types: dict[str, pl.DataType] = {}
-    for name, told in _told(source, connection):
-        if told in ("bytea", "blob", "binary", "varbinary", "image", "bit"):
-            if (source.kind, told) == ("mssql", "bit"):
-                types[name] = pl.Boolean()
-                continue
-            if source.kind != "postgresql" or told == "bytea":
-                raise _binary(source, name)
-        types[name] = _KNOWN.get(told, pl.String())
+    for name, type_name in _type_names(source, connection):
+        if (source.kind, type_name) == ("mssql", "bit"):
+            types[name] = pl.Boolean()
+            continue
+        if type_name == "bytea" or (source.kind != "postgresql" and type_name in _BINARY):
+            raise _binary(source, name)
+        types[name] = _KNOWN.get(type_name, pl.String())
     return types
 
 
-_WHOLE, _NUMBER, _MOMENT = pl.Int64(), pl.Float64(), pl.Datetime("us")
-_KNOWN: dict[str, pl.DataType] = {
-    "bool": pl.Boolean(),
-    **dict.fromkeys(("int2", "int4", "int8", "tinyint", "smallint", "mediumint", "int", "bigint", "year"), _WHOLE),
-    **dict.fromkeys(("float4", "float8", "numeric", "decimal", "real", "float", "double", "smallmoney"), _NUMBER),
-    "date": pl.Date(),
-    **dict.fromkeys(("timestamp", "datetime", "datetime2", "smalldatetime"), _MOMENT),
-    "timestamptz": pl.Datetime("us", "UTC"),
+_NAMES: dict[pl.DataType, str] = {
+    pl.Boolean(): "bool",
+    pl.Int64(): "int2 int4 int8 tinyint smallint int bigint tiny short int24 long longlong year",
+    pl.Float64(): "float4 float8 numeric decimal newdecimal real float double smallmoney",
+    pl.Date(): "date",
+    pl.Datetime("us"): "timestamp datetime datetime2 smalldatetime",
+    pl.Datetime("us", "UTC"): "timestamptz",
 }
+_KNOWN = {name: dtype for dtype, names in _NAMES.items() for name in names.split()}
 """Types by the names that servers give them."""
+_BINARY = ("blob", "binary", "varbinary", "image", "bit")
 
 
-def _told(source: DatabaseSource, connection: Connection) -> list[tuple[str, str]]:
+def _type_names(source: DatabaseSource, connection: Connection) -> list[tuple[str, str]]:
     """The names of a query's columns and of their types."""
     if source.kind == "mssql":
+        require_closed(source.select)
         described = "SELECT name, system_type_name FROM sys.dm_exec_describe_first_result_set(N'{}', NULL, 0)"
         rows = _run(connection, described.format(source.select.replace("'", "''"))).fetchall()
-        return [(name, str(told).partition("(")[0]) for name, told in rows]
+        return [(name, str(type_name).partition("(")[0]) for name, type_name in rows]
     head = _head(source, connection)
     if source.kind == "postgresql":
         registry = connection.connection.dbapi_connection.adapters.types  # type: ignore[union-attr]
         return [(column.name, getattr(registry.get(column.type_code), "name", "")) for column in head.description]
     from pymysql.constants import FIELD_TYPE as codes  # noqa: N811 - names of numbers
 
-    names = {
-        codes.TINY: "tinyint",
-        codes.SHORT: "smallint",
-        codes.INT24: "mediumint",
-        codes.LONG: "int",
-        codes.LONGLONG: "bigint",
-        codes.YEAR: "year",
-        codes.FLOAT: "float",
-        codes.DOUBLE: "double",
-        codes.DECIMAL: "decimal",
-        codes.NEWDECIMAL: "decimal",
-        codes.DATE: "date",
-        codes.DATETIME: "datetime",
-        codes.TIMESTAMP: "timestamp",
-        codes.BIT: "bit",
-        codes.GEOMETRY: "binary",
-    }
-    fields = head._result.fields  # only these tell texts from bytes
+    names = {getattr(codes, name): name.lower() for name in dir(codes) if name.isupper()}
     texts = (codes.TINY_BLOB, codes.BLOB, codes.MEDIUM_BLOB, codes.LONG_BLOB, codes.VAR_STRING, codes.STRING)
+    names |= {**dict.fromkeys(texts, "text"), codes.GEOMETRY: "binary"}
+    fields = head._result.fields  # only these tell texts from bytes
     binary = [field.type_code in texts and field.charsetnr == MYSQL_BINARY for field in fields]
     return [
         (column[0], "binary" if is_binary else names.get(column[1], ""))
@@ -351,6 +444,6 @@ def _copy_value(name: str, dtype: pl.DataType) -> str:
     if dtype == pl.Date:
         return f"({name} - DATE '1970-01-01')"
     if isinstance(dtype, pl.Datetime):
-        return f"({_EPOCH.format(name)} * 1000000)::int8"
+        return f"(extract(epoch FROM {name}) * 1000000)::int8"
     casts: dict[pl.DataType, str] = {pl.Int64(): "int8", pl.Float64(): "float8"}
     return f"{name}::{casts.get(dtype, 'text')}"

@@ -6,12 +6,17 @@ Value labels become the names of values, codes that a file declares missing are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+import re
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import DataError, MissingPackage, listed
+from anonfit.runtime.process import available_memory
 from anonfit.tables.layout import FOUND, Layout
 
 if TYPE_CHECKING:
@@ -21,6 +26,9 @@ WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 STATISTICS = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")
 ABOVE = 100
 """Rows of a sheet among which its header is sought."""
+BYTES_OF_CELL = 32
+_FAR = re.compile(rb"""[\s"']r\s*=\s*["'](?:([A-Z]{2,3})|[A-Z])?(\d{6,7}|(?<=[A-Z]{2})\d+)["']""")
+"""Where a row or cell is, if its column has several letters or its row at least six digits."""
 
 
 # --- workbooks ----------------------------------------------------------------------------------------------------
@@ -30,6 +38,34 @@ def scan_workbook(path: Path, layout: Layout = FOUND) -> pl.LazyFrame:
     """The table of a sheet of a workbook."""
     state = path.stat()
     return _workbook(path, layout.sheet, _rows_of(layout), state.st_mtime_ns, state.st_size).lazy()
+
+
+def _refuse_far_cells(path: Path) -> None:
+    """Refuse a sheet whose last cell lies so far out that the cells before it, though empty, fill the memory."""
+    if path.suffix.lower() not in (".xlsx", ".xlsm"):
+        return
+    with suppress(OSError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error):
+        with zipfile.ZipFile(path) as book:
+            sheets = [name for name in book.namelist() if name.startswith("xl/worksheets/") and name.endswith(".xml")]
+            cells = max((_reach(book, name) for name in sheets), default=0)
+        if cells * BYTES_OF_CELL > available_memory():
+            raise DataError(
+                f"{path.name}: a sheet reaches so far out that its {cells:,} cells, empty ones too, do not fit into "
+                "the memory that is free; copy its table to a new workbook, or save it as CSV."
+            )
+
+
+def _reach(book: zipfile.ZipFile, name: str) -> int:
+    """The cells of a sheet up to the last row and column that have one; small ones are taken as large as may be."""
+    width, height, rest = 26, 99_999, b""
+    with book.open(name) as sheet:
+        while piece := sheet.read(1 << 20):
+            content = rest + piece
+            for letters, number in set(_FAR.findall(content)):
+                height = max(height, int(number or 0))
+                width = max(width, reduce(lambda place, sign: place * 26 + sign - 64, letters, 0))
+            rest = content[-24:]
+    return width * height
 
 
 def _rows_of(layout: Layout) -> Layout:
@@ -43,6 +79,7 @@ def _workbook(path: Path, sheet: str | None, layout: Layout, _changed: int, _siz
         import fastexcel
     except ModuleNotFoundError:
         raise MissingPackage("fastexcel", "excel", f"{path.name}: a workbook") from None
+    _refuse_far_cells(path)
     try:
         book = fastexcel.read_excel(path)
         name = _sheet(path, book, sheet)
@@ -83,7 +120,7 @@ def _sheet(path: Path, book: Any, wanted: str | None) -> str:
 
 def _rows(path: Path, cells: pl.DataFrame, layout: Layout) -> tuple[int | None, int, int]:
     """Where names stand, where the records begin, and where they end, counted from 0; refused if not sure."""
-    from anonfit.tables.headers import header_of, refuse_total
+    from anonfit.tables.dialects import header_of, refuse_total
 
     if isinstance(layout.skip_rows, tuple):
         raise DataError(f"{path.name}: single lines of a sheet cannot be left out; write how many come first.")
@@ -151,24 +188,19 @@ def plain_values(frame: pl.DataFrame) -> pl.DataFrame:
 # --- SPSS, Stata, SAS ---------------------------------------------------------------------------------------------
 
 
-def _reader(path: Path) -> Callable[..., Any]:
-    """The reader of a file of a statistics program."""
+def _read_statistics(path: Path, encoding: str | None, **options: Any) -> tuple[Any, Any]:
+    """The rows of a file of a statistics program, and what it says of its columns."""
     try:
         import pyreadstat
     except ModuleNotFoundError:
         raise MissingPackage("pyreadstat", "statistics", f"{path.name}: a file of SPSS, Stata or SAS") from None
-    readers = {".sav": "sav", ".zsav": "sav", ".por": "por", ".dta": "dta", ".sas7bdat": "sas7bdat", ".xpt": "xport"}
-    reader: Callable[..., Any] = getattr(pyreadstat, f"read_{readers[path.suffix.lower()]}")
-    return reader
-
-
-def _read_statistics(path: Path, encoding: str | None, **options: Any) -> tuple[Any, Any]:
-    read = _reader(path)
-    from pyreadstat import PyreadstatError, ReadstatError
-
+    suffix = path.suffix.lower()
+    reader = {".zsav": "sav", ".xpt": "xport"}.get(suffix, suffix.removeprefix("."))
+    if suffix != ".por":  # its signs are ASCII
+        options["encoding"] = encoding
     try:
-        frame, meta = read(str(path), output_format="polars", encoding=encoding, **options)
-    except (ReadstatError, PyreadstatError, ValueError, OverflowError, UnicodeDecodeError):
+        frame, meta = getattr(pyreadstat, f"read_{reader}")(str(path), output_format="polars", **options)
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError, OverflowError, UnicodeDecodeError):
         raise DataError(
             f"{path.name} cannot be read: it is broken, cut short, or of another encoding; write data.encoding, or "
             "save it anew."

@@ -16,10 +16,9 @@ import polars as pl
 
 from anonfit.errors import DataError, EngineError, refuse_fork
 from anonfit.tables.databases import DatabaseSource
-from anonfit.tables.formats import format_of
 from anonfit.tables.frames import from_frame
+from anonfit.tables.layout import UNPACKED
 from anonfit.tables.mending import mended, plain
-from anonfit.tables.packing import UNPACKED
 from anonfit.tables.reading import (
     ReadOptions,
     TwoReadings,
@@ -32,14 +31,14 @@ from anonfit.tables.reading import (
     needs_mending,
     read_table,
     refuse_too_large,
-    refuse_two_readings,
     scan_of_types,
     two_readings,
     unpadded,
-    value_tries,
+    value_types,
     without_codes,
 )
 from anonfit.tables.sniffing import CsvShape
+from anonfit.tables.sources import format_of
 
 HEAD = 1 << 20
 """Rows that show whether a column has many different values."""
@@ -95,6 +94,8 @@ def ingest(source: Any, options: ReadOptions, folder: Path) -> Ingested:
         raise EngineError(
             f"the source could not be copied to the spill folder {folder.parent} ({error.strerror}): is the disk full?"
         ) from None
+    except pl.exceptions.PolarsError as error:  # its text may hold values
+        raise DataError(f"the source cannot be read: {type(error).__name__}; it may be damaged.") from None
     ingested = _without_codes(ingested, options, folder)
     for name, dtype in ingested.schema.items():
         if dtype in (pl.Int128, pl.UInt128):
@@ -255,32 +256,9 @@ def _typed(path: Path, shape: CsvShape, options: ReadOptions, file: Path) -> dic
         csv_scan(path, shape, options, every).select(unpadded(options, wanted)).sink_parquet(texts)
     except (pl.exceptions.PolarsError, OSError):
         return None
-    chosen = _chosen_types(texts, shape, options, wanted)
-    typed = pl.scan_parquet(texts, glob=False).select(chosen)
+    rows = pl.scan_parquet(texts, glob=False)
+    typed = rows.select(value_types(rows, shape, options, wanted))
     schema = dict(typed.collect_schema())
     typed.sink_parquet(file)
     texts.unlink()
     return schema
-
-
-def _chosen_types(texts: Path, shape: CsvShape, options: ReadOptions, wanted: Sequence[str]) -> list[pl.Expr]:
-    """For each column the values that all its texts are; else the texts."""
-    tries = {}
-    kinds = {name: (kind, signs) for name, kind, signs in zip(shape.names, shape.types, shape.signs, strict=True)}
-    for name in wanted:
-        if name not in options.texts and kinds[name][0] != "text":
-            tries[name] = value_tries(pl.col(name), *kinds[name])
-    rows = pl.scan_parquet(texts, glob=False)
-    asked = [
-        (attempt.is_null() & pl.col(name).is_not_null()).any().alias(f"{place}-{number}")
-        for place, name in enumerate(wanted)
-        for number, attempt in enumerate(tries.get(name, []))
-    ]
-    failed = rows.select(asked).collect().to_dicts()[0] if asked else {}
-    chosen = []
-    for place, name in enumerate(wanted):
-        fitting = [number for number in range(len(tries.get(name, []))) if not failed[f"{place}-{number}"]]
-        if fitting[:1] == [1] and kinds[name][0] == "whole":
-            refuse_two_readings(rows.select(name).collect().to_series())
-        chosen.append((tries[name][fitting[0]] if fitting else pl.col(name)).alias(name))
-    return chosen

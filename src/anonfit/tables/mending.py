@@ -13,13 +13,9 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
-
 from anonfit.errors import DataError
-from anonfit.tables.dialects import Dialect
-from anonfit.tables.headers import uneven
-from anonfit.tables.layout import Layout
-from anonfit.tables.packing import PIECE, unpacked
+from anonfit.tables.dialects import Dialect, uneven
+from anonfit.tables.layout import Layout, line_of_fault, unpacked
 from anonfit.tables.sniffing import FORMULA, CsvShape
 
 BATCH = 1 << 16
@@ -91,9 +87,12 @@ def _lines(path: Path, shape: CsvShape) -> Iterator[tuple[int, list[str]]]:
                 yield line, row
                 line = shape.skipped + reader.line_num + 1
         except UnicodeError:
+            if not shape.encoding.startswith(("utf-16", "utf-32")):  # their lines do not end in a byte
+                with unpacked(path) as again:
+                    line = line_of_fault(again, shape.encoding) or line
             raise DataError(
-                f"line {_faulty_line(path, shape.encoding) or line} is not {shape.encoding.upper()} text as those "
-                "above it are; write data.encoding, or mend it."
+                f"line {line} is not {shape.encoding.upper()} text as those above it are; write data.encoding, or "
+                "mend it."
             ) from None
         except csv.Error as error:
             what = (
@@ -111,52 +110,3 @@ def _without_mark(lines: Iterator[str]) -> Iterator[str]:
     """Lines without a byte order mark before the first."""
     for number, line in enumerate(lines):
         yield line.removeprefix("\ufeff") if number == 0 else line
-
-
-def _faulty_line(path: Path, encoding: str) -> int | None:
-    """The first line that is not in an encoding, if lines end in line feeds."""
-    if encoding.startswith(("utf-16", "utf-32")):
-        return None
-    with unpacked(path) as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                line.decode(encoding)
-            except UnicodeError:
-                return number
-    return None
-
-
-def is_even(path: Path, shape: CsvShape, records: int) -> bool:
-    """Whether a file that was read as so many records has as many delimiters as these need, read piece by piece."""
-    if path.suffix == ".zst":
-        return True
-    delimiters, is_quoted = 0, False
-    with unpacked(path) as file:
-        for _ in range(shape.skipped):
-            file.readline()
-        while piece := file.read(PIECE):
-            parts = piece.split(b'"')
-            delimiters += sum(part.count(shape.delimiter.encode()) for part in parts[int(is_quoted) :: 2])
-            is_quoted ^= len(parts) % 2 == 0
-    return delimiters == records * (len(shape.names) - 1)
-
-
-def has_stray_quotes(path: Path, shape: CsvShape) -> bool:
-    """Whether a quote stands within a field: readers part lines at such quotes in ways of their own."""
-    if path.suffix == ".zst" or not shape.dialect.quote:
-        return False
-    edges = np.zeros(256, np.bool_)
-    edges[[ord(shape.delimiter), 10, 13, 34]] = True
-    with unpacked(path) as file:
-        for _ in range(shape.skipped):
-            file.readline()
-        carried = b"\n"
-        while True:
-            piece = file.read(PIECE)
-            signs = np.frombuffer(carried + (piece or b"\n"), np.uint8)
-            places = np.flatnonzero(signs[1:-1] == 34) + 1
-            if (~(edges[signs[places - 1]] | edges[signs[places + 1]])).any():
-                return True
-            if not piece:
-                return False
-            carried = bytes(signs[-2:])

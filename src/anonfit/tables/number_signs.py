@@ -145,20 +145,20 @@ def types_of(
     line: int,
 ) -> tuple[tuple[str, ...], tuple[Signs, ...]]:
     """The type and the signs of each column; refused where numbers read in two ways and nothing settles it."""
-    found = []
+    read_as = []
     for index, name in enumerate(names):
         known = missing.get(name, missing[""])
-        found.append(type_of([row[index] for row in rows if index < len(row)], known, layout))
-    sure = [readings[0] for kind, readings in found if kind == "number" and len(readings) == 1]
+        read_as.append(type_of([row[index] for row in rows if index < len(row)], known, layout))
+    sure = [readings[0] for kind, readings in read_as if kind == "number" and len(readings) == 1]
     types, signs = [], []
-    for index, (name, (kind, readings)) in enumerate(zip(names, found, strict=True)):
-        one = readings[0] if len(readings) == 1 else settled(readings, sure) if readings else POINT
-        if one is None:
+    for index, (name, (kind, readings)) in enumerate(zip(names, read_as, strict=True)):
+        reading = readings[0] if len(readings) == 1 else settled(readings, sure) if readings else POINT
+        if reading is None:
             raise DataError(
                 f"column '{name}': its numbers may have decimals or parted thousands (as in line {line}); write "
                 'decimal = "." or decimal = "," in [data].'
             )
-        has_decimals = any(one.decimal in row[index] for row in rows if index < len(row))
-        types.append("whole" if kind == "number" and one.thousands and not has_decimals else kind)
-        signs.append(one)
+        has_decimals = any(reading.decimal in row[index] for row in rows if index < len(row))
+        types.append("whole" if kind == "number" and reading.thousands and not has_decimals else kind)
+        signs.append(reading)
     return tuple(types), tuple(signs)

@@ -3,7 +3,7 @@
 and run.
 
 Reasons are comments of the spec; no value of a record is written, only names, roles, types and date formats.
-`profile_values` measures, `profile_names` reads names, `profile_roles` decides.
+`profile_columns` measures, `profile_roles` decides.
 """
 
 from __future__ import annotations
@@ -11,15 +11,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, listed
-from anonfit.tables.formats import FORMATS
-from anonfit.tables.profile_names import meaning_of
+from anonfit.tables.profile_columns import (
+    MISSING_TEXTS,
+    ColumnProfile,
+    meaning_of,
+    profile_column,
+    separation_of,
+    suspicions_of,
+)
 from anonfit.tables.profile_roles import (
     RAW_LIMIT,
     ColumnProposal,
@@ -32,14 +41,14 @@ from anonfit.tables.profile_roles import (
     propose_column,
     with_doubts,
 )
-from anonfit.tables.profile_values import MISSING_TEXTS, ColumnProfile, profile_column, separation_of
-from anonfit.tables.suspicions import suspicions_of
+from anonfit.tables.sources import FORMATS
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 _WIDTH = 108
 _DIVERSITY = (3.0, 2.0, 1.5, 1.2, 1.1)
 _USUAL_MISSING = ("", "?", "NA")
-_LEFT_OUT = ("identifier", "entity")
-_UNTYPED = (*_LEFT_OUT, "count", "sample-weight")  # roles whose column has no type to declare
 
 
 def proposal_toml(proposal: Proposal, *, source: str, taxonomies: Mapping[str, str], accepted: bool = False) -> str:
@@ -58,158 +67,70 @@ def proposal_toml(proposal: Proposal, *, source: str, taxonomies: Mapping[str, s
     unknown = set(taxonomies) - {column.name for column in proposal.columns}
     if unknown:
         raise DataError(f"There are taxonomies for columns that the table has not: {listed(sorted(unknown))}.")
-    lines = [*_opening(proposal, accepted=accepted), *_data(proposal, source)]
-    for column in proposal.columns:
-        lines += ["", *_column(column, taxonomies.get(column.name))]
-    lines += ["", *_privacy(proposal), "", *_workload(proposal), "", *_rest()]
-    return "\n".join(line for line in lines if not (accepted and line.startswith("decide = "))) + "\n"
-
-
-def _opening(proposal: Proposal, *, accepted: bool) -> Iterator[str]:
-    yield from _comment(
-        "Proposed by anonfit init. Nobody has checked it: read the reason above each column, mend its role "
-        "and type, and settle every question under decide: nothing is released until these lines are removed. "
-        "No column is proposed insensitive; only you can know that."
-    )
-    for note in proposal.notes:
-        yield from _comment(note)
-    yield "version = 1"
-    if accepted:
-        yield 'decisions = "accepted"  # the proposals were taken unseen; a release tells that'
-
-
-def _decide(question: str) -> str:
-    return f"decide = {_string(question)}"
-
-
-def _data(proposal: Proposal, source: str) -> Iterator[str]:
     seen = {text for column in proposal.columns for text in column.profile.missing_texts}
-    texts = [text for text in MISSING_TEXTS if text in seen or text in _USUAL_MISSING]
-    yield ""
-    yield "[data]"
-    yield f"source = {_string(source)}"
-    yield f"missing = [{', '.join(map(_string, texts))}]  # texts read as missing"
-    yield from (f"{name} = {_setting(value)}  # found; check it" for name, value in proposal.layout.items())
-    yield 'missing_policy = "category"  # category | drop | error'
+    return _template().render(
+        proposal=proposal,
+        source=source,
+        taxonomies=taxonomies,
+        accepted=accepted,
+        missing=[text for text in MISSING_TEXTS if text in seen or text in _USUAL_MISSING],
+        formats=list(FORMATS),
+        raw_limit=RAW_LIMIT,
+    )
 
 
-def _column(column: ColumnProposal, taxonomy: str | None) -> Iterator[str]:
-    yield from _comment(column.reason)
-    yield f"[columns.{_key(column.name)}]"
-    questions = [column.decision] if column.decision else []
-    if taxonomy is not None and column.role == "quasi-identifier":
-        questions.append("Should its codes be grouped by their first signs? See the taxonomy below.")
-    if questions:
-        yield _decide(" ".join(questions))
-    yield f"role = {_string(column.role)}"
-    if column.role not in _UNTYPED:
-        yield f"type = {_string(column.type)}"
-    if column.codes:
-        yield f"# missing = [{', '.join(map(_string, column.codes))}]  # if these values mean missing"
-    if column.role not in _UNTYPED and column.date_format:
-        yield f"date_format = {_string(column.date_format)}"
-    if column.role == "quasi-identifier":
-        yield from _generalization(column, taxonomy)
-    elif column.role not in _UNTYPED and column.profile.distinct_share > RAW_LIMIT:
-        yield "# release = true  # nearly all its values differ; whoever knows one finds the row"
+@cache
+def _template() -> Template:
+    """The spec as a text with places to fill in."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(  # noqa: S701 - it is TOML, and what is filled in is quoted
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"quoted": _quoted, "key": _key}
+    environment.globals |= {"comment": _comment, "is_age": _is_age, "diversity_of": _diversity_of}
+    return environment.get_template("proposal.toml.jinja")
 
 
-def _generalization(column: ColumnProposal, taxonomy: str | None) -> Iterator[str]:
-    if column.hierarchy is not None:
-        typed = "" if column.type == "nominal" else ', and write type = "nominal"'
-        yield f"# taxonomy = {_string(column.hierarchy)}  # it lies beside the data and has all values: use it{typed}"
-    elif taxonomy is not None:
-        yield f"# taxonomy = {_string(taxonomy)}"
-        yield from _comment(
-            "The taxonomy groups codes by their first signs. It is published with the release, and it lists the "
-            "table's own codes: let it list all codes there are, then use it."
-        )
-    elif column.taxonomy == "mask":
-        yield '# taxonomy = "…"  # recommended: codes masked from the right, one digit a level'
-    elif column.type == "nominal":
-        yield '# taxonomy = "…"  # a file of groups of its values; without it, values are joined freely'
-    elif column.type == "continuous" and (meaning := meaning_of(column.name)) and meaning.says == "an age":
-        yield "# domain = [0, 120]  # closes the end intervals: put in what is possible, not what occurs"
-    elif column.type in ("continuous", "date"):
-        yield "# A domain, such as [lowest possible, highest possible], closes the end intervals."
+def _is_age(name: str) -> bool:
+    meaning = meaning_of(name)
+    return meaning is not None and meaning.says == "an age"
 
 
-def _privacy(proposal: Proposal) -> Iterator[str]:
-    yield "[privacy]"
-    yield _decide(f"Is k = {proposal.k} enough for who will get the release? Is what is asked of sensitive columns?")
-    yield f"k = {proposal.k}  # every released group has at least so many persons"
-    yield "suppression_limit = 0.0  # fraction of the records that may be withheld"
-    for column in proposal.columns:
-        if column.role == "sensitive":
-            yield from _demand(column)
+def _diversity_of(column: ColumnProposal) -> float | None:
+    """How mixed a sensitive column of names must be: half as much as in the whole table; None if that is hardly."""
+    half = (column.profile.effective + 1) / 2
+    return next((level for level in _DIVERSITY if level <= half), None)
 
 
-def _demand(column: ColumnProposal) -> Iterator[str]:
-    """What is asked of a sensitive column: names half as mixed as in the whole table, numbers not far from it."""
-    yield ""
-    yield from _comment(f"Without this a group may all have the same {_plain(column.name)}.")
-    yield "[[privacy.diversity]]"
-    yield f"column = {_string(column.name)}"
-    if column.type == "nominal":
-        half = (column.profile.effective + 1) / 2
-        mixed = next((level for level in _DIVERSITY if level <= half), None)
-        yield 'model = "distinct-l"' if mixed is None else 'model = "entropy-l"'
-        yield f"l = {2 if mixed is None else mixed}"
-    else:
-        yield 'model = "t-closeness"'
-        yield "t = 0.3"
-
-
-def _workload(proposal: Proposal) -> Iterator[str]:
-    targets = [_string(column.name) for column in proposal.columns if column.role == "target"]
-    yield "[workload]"
-    if not targets:
-        yield _decide(
-            "What is the release for? Without a column of role target every quasi-identifier counts the same."
-        )
-        return
-    yield _decide("What is the release for? It is made to predict these columns.")
-    yield f"targets = [{', '.join(targets)}]"
-
-
-def _rest() -> Iterator[str]:
-    yield "[method]"
-    yield 'algorithm = "mondrian"'
-    yield ""
-    yield "[output]"
-    yield f'format = "parquet"  # {" | ".join(FORMATS)}'
-    yield 'values = "labels"  # labels | bounds | representative'
-
-
-def _comment(text: str) -> Iterator[str]:
-    for line in wrap(_plain(text), _WIDTH, break_long_words=False, break_on_hyphens=False):
-        yield f"# {line}"
-
-
-def _plain(text: str) -> str:
-    """Control characters would end a comment or make it invalid, so they are written as escapes."""
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
+def _comment(text: str) -> str:
+    """A text as lines of a comment; control characters would end it or make it invalid, so they are escapes."""
+    plain = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
+    return "\n".join(f"# {line}" for line in wrap(plain, _WIDTH, break_long_words=False, break_on_hyphens=False))
 
 
 def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _string(name)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
 
 
-def _setting(value: str | int) -> str:
-    return str(value) if isinstance(value, int) else _string(value)
-
-
-def _string(text: str) -> str:
-    """A TOML basic string; everything that is not plainly printable is escaped."""
-    return '"' + "".join(_escaped(sign) for sign in text) + '"'
-
-
-def _escaped(sign: str) -> str:
-    if sign in '"\\':
-        return "\\" + sign
-    if sign.isprintable():
-        return sign
-    return f"\\u{ord(sign):04X}" if ord(sign) <= 0xFFFF else f"\\U{ord(sign):08X}"
+def _quoted(value: str | int) -> str:
+    """A whole number, or a TOML basic string in which everything that is not plainly printable is escaped."""
+    if isinstance(value, int):
+        return str(value)
+    escaped = (
+        "\\" + sign
+        if sign in '"\\'
+        else sign
+        if sign.isprintable()
+        else f"\\u{ord(sign):04X}"
+        if ord(sign) <= 0xFFFF
+        else f"\\U{ord(sign):08X}"
+        for sign in value
+    )
+    return f'"{"".join(escaped)}"'
 
 
 _SAMPLED_ROWS = 200_000  # enough to rank the columns; uniqueness itself is counted on all rows
@@ -273,8 +194,10 @@ def propose(frame: pl.DataFrame, *, k: int = 10) -> Proposal:
 
 def _doubted(column: ColumnProposal, frame: pl.DataFrame) -> ColumnProposal:
     """The column with what is doubtful about its values."""
-    found = [doubt for doubt in suspicions_of(frame, [column.name]) if doubt.is_of_values]
-    return with_doubts(column, [doubt.text for doubt in found], tuple(code for doubt in found for code in doubt.codes))
+    doubts = [doubt for doubt in suspicions_of(frame, [column.name]) if doubt.is_of_values]
+    return with_doubts(
+        column, [doubt.text for doubt in doubts], tuple(code for doubt in doubts for code in doubt.codes)
+    )
 
 
 def _with_entity(columns: tuple[ColumnProposal, ...]) -> tuple[ColumnProposal, ...]:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from anonfit.tables.profile_names import (
+from anonfit.tables.profile_columns import (
+    ColumnProfile,
     NameMeaning,
     counts_persons,
     counts_something,
@@ -21,7 +22,6 @@ from anonfit.tables.profile_names import (
     meaning_of,
     measures_something,
 )
-from anonfit.tables.profile_values import ColumnProfile
 
 _ENOUGH_ROWS = 20  # below, "all different" says nothing: so are the ages of ten people
 _MANY_ROWS = 1000  # from here on, a text that nearly always differs is no diagnosis, whatever its name
@@ -174,31 +174,20 @@ def _apart(profile: ColumnProfile) -> str:
     return f"it tells apart {percent(profile.separation)} of all pairs of rows"
 
 
-def _empty(profile: ColumnProfile, _: NameMeaning | None) -> _Verdict | None:
-    if profile.distinct:
-        return None
-    return _Verdict("identifier", "Every value is missing, so there is nothing to release and it is left out.")
-
-
-def _nested(profile: ColumnProfile, _: NameMeaning | None) -> _Verdict | None:
-    if profile.shape != "nested values":
-        return None
-    reason = f"Its values are of the type {profile.dtype}, which cannot be generalized, so it is left out."
-    return _Verdict("identifier", reason, "Unfold it to plain columns first if it is needed.")
-
-
-def _direct_values(profile: ColumnProfile, _: NameMeaning | None) -> _Verdict | None:
-    if profile.shape not in _DIRECT_SHAPES:
-        return None
-    reason = f"Its values look like {profile.shape} ({_distinct(profile)}), which lead to a person directly."
-    return _Verdict("identifier", reason)
-
-
-def _free_text(profile: ColumnProfile, _: NameMeaning | None) -> _Verdict | None:
-    if profile.shape != "free text":
-        return None
-    reason = f"It holds long free text ({_distinct(profile)}), which may name anybody, so it is left out."
-    return _Verdict("identifier", reason)
+def _never_released(profile: ColumnProfile, _: NameMeaning | None) -> _Verdict | None:
+    """Values that are none, that cannot be generalized, or that lead to a person, whatever the name says."""
+    if not profile.distinct:
+        return _Verdict("identifier", "Every value is missing, so there is nothing to release and it is left out.")
+    if profile.shape == "nested values":
+        reason = f"Its values are of the type {profile.dtype}, which cannot be generalized, so it is left out."
+        return _Verdict("identifier", reason, "Unfold it to plain columns first if it is needed.")
+    if profile.shape in _DIRECT_SHAPES:
+        reason = f"Its values look like {profile.shape} ({_distinct(profile)}), which lead to a person directly."
+        return _Verdict("identifier", reason)
+    if profile.shape == "free text":
+        reason = f"It holds long free text ({_distinct(profile)}), which may name anybody, so it is left out."
+        return _Verdict("identifier", reason)
+    return None
 
 
 def _rows_to_persons(profile: ColumnProfile, _: NameMeaning | None) -> _Verdict | None:
@@ -369,10 +358,7 @@ def _unclear(profile: ColumnProfile, _: NameMeaning | None) -> _Verdict:
 
 
 _RULES: tuple[_Rule, ...] = (
-    _empty,
-    _nested,
-    _direct_values,
-    _free_text,
+    _never_released,
     _texts_of_people,
     _rows_to_persons,
     _direct_name,

@@ -16,16 +16,15 @@ from typing import Any
 import polars as pl
 
 from anonfit.errors import DataError, refuse_fork, refuse_patterns
+from anonfit.runtime.process import available_memory
 from anonfit.runtime.strict_json import refuse_endless
-from anonfit.runtime.threads import available_memory
 from anonfit.tables.databases import DatabaseSource
-from anonfit.tables.formats import format_of
 from anonfit.tables.frames import categorized, from_frame, is_spark, spark_names
-from anonfit.tables.layout import Layout
-from anonfit.tables.mending import has_stray_quotes, is_even, line_of, mended, plain
+from anonfit.tables.layout import Layout, count_delimiters, has_stray_quotes, unpacked_size
+from anonfit.tables.mending import line_of, mended, plain
 from anonfit.tables.number_signs import Signs, may_be_grouped
-from anonfit.tables.packing import unpacked_size
 from anonfit.tables.sniffing import CsvShape, sniff
+from anonfit.tables.sources import format_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,9 @@ def csv_scan(
 def needs_mending(path: Path, shape: CsvShape) -> bool:
     """Whether a plain reader would misread a text file."""
     try:
-        return not shape.is_plain or has_stray_quotes(path, shape)
+        if not shape.is_plain or path.suffix == ".zst" or not shape.dialect.quote:
+            return not shape.is_plain
+        return has_stray_quotes(path, shape.delimiter, shape.skipped)
     except (OSError, EOFError, zlib.error):
         raise DataError(f"{path.name} cannot be read: it is cut short, or not what its ending says.") from None
 
@@ -144,8 +145,10 @@ def _read_plain(
             pass  # a value deeper in the file is not of the type its column begins with: see what each text is
         else:
             return typed
-    texts = {name: pl.String() for name in shape.names}
-    return typed_texts(csv_scan(source, shape, options, texts).select(wanted).collect(), shape, options)
+    every = {name: pl.String() for name in shape.names}
+    texts = csv_scan(source, shape, options, every).select(unpadded(options, wanted)).collect().lazy()
+    frame: pl.DataFrame = texts.select(value_types(texts, shape, options, wanted)).collect()
+    return frame
 
 
 def looks_even(path: Path, shape: CsvShape, rows: pl.LazyFrame) -> bool:
@@ -160,7 +163,9 @@ def looks_even(path: Path, shape: CsvShape, rows: pl.LazyFrame) -> bool:
     if last in rows.collect_schema() and not rows.select(pl.col(last).null_count()).collect().item():
         return True
     records = int(rows.select(pl.len()).collect().item())
-    return records == 0 or is_even(path, shape, records)
+    if records == 0 or path.suffix == ".zst":
+        return True
+    return count_delimiters(path, shape.delimiter, shape.skipped) == records * (len(shape.names) - 1)
 
 
 def _repeats_names(rows: pl.LazyFrame) -> bool:
@@ -174,13 +179,11 @@ def _repeats_names(rows: pl.LazyFrame) -> bool:
 
 
 def are_typed(shape: CsvShape, options: ReadOptions) -> bool:
-    """Whether values can be read as what they are, not as texts first."""
-    return not shape.by_texts and not _has_missing_texts(options)
-
-
-def _has_missing_texts(options: ReadOptions) -> bool:
-    """Whether texts that are no numbers mean missing in single columns: these could be columns of numbers."""
-    return any(not _is_float(text) for texts in options.missing_in.values() for text in texts)
+    """Whether values can be read as what they are, not as texts first: not if texts that are no numbers mean missing in
+    single columns, which could be columns of numbers.
+    """
+    codes = (text for texts in options.missing_in.values() for text in texts)
+    return not shape.by_texts and all(map(_is_float, codes))
 
 
 def _is_float(text: str) -> bool:
@@ -201,29 +204,26 @@ def unpadded(options: ReadOptions, names: Iterable[str]) -> list[pl.Expr]:
     return expressions
 
 
-def typed_texts(frame: pl.DataFrame, shape: CsvShape, options: ReadOptions) -> pl.DataFrame:
-    """Texts without the blanks around them, missing texts as missing, and numbers where every text is one."""
-    cleaned = frame.select(unpadded(options, frame.columns))
+def value_types(rows: pl.LazyFrame, shape: CsvShape, options: ReadOptions, wanted: Sequence[str]) -> list[pl.Expr]:
+    """For each column of texts the numbers or dates that all of them are; else the texts."""
+    tries = {}
     kinds = {name: (kind, signs) for name, kind, signs in zip(shape.names, shape.types, shape.signs, strict=True)}
-    return pl.DataFrame(
-        [
-            column
-            if column.name in options.texts or kinds[column.name][0] == "text"
-            else _as_values(column, *kinds[column.name])
-            for column in cleaned
-        ]
-    )
-
-
-def _as_values(texts: pl.Series, kind: str, signs: Signs) -> pl.Series:
-    """A column of texts as the numbers or dates that all of them are; else as it is."""
-    for number, attempt in enumerate(value_tries(pl.lit(texts), kind, signs)):
-        typed = pl.select(attempt).to_series()
-        if typed.null_count() == texts.null_count():
-            if number == 1 and kind == "whole":
-                refuse_two_readings(texts)
-            return typed.alias(texts.name)
-    return texts
+    for name in wanted:
+        if name not in options.texts and kinds[name][0] != "text":
+            tries[name] = _value_tries(pl.col(name), *kinds[name])
+    asked = [
+        (attempt.is_null() & pl.col(name).is_not_null()).any().alias(f"{place}-{number}")
+        for place, name in enumerate(wanted)
+        for number, attempt in enumerate(tries.get(name, []))
+    ]
+    failed = rows.select(asked).collect().to_dicts()[0] if asked else {}
+    chosen = []
+    for place, name in enumerate(wanted):
+        fitting = [number for number in range(len(tries.get(name, []))) if not failed[f"{place}-{number}"]]
+        if fitting[:1] == [1] and kinds[name][0] == "whole":
+            _refuse_two_readings(rows.select(name).collect().to_series())
+        chosen.append((tries[name][fitting[0]] if fitting else pl.col(name)).alias(name))
+    return chosen
 
 
 class TwoReadings(Exception):
@@ -244,13 +244,13 @@ def two_readings(path: Path, shape: CsvShape, options: ReadOptions, error: TwoRe
     )
 
 
-def refuse_two_readings(texts: pl.Series) -> None:
+def _refuse_two_readings(texts: pl.Series) -> None:
     """Refuse texts that began as whole numbers and may go on with decimals or with parted thousands."""
     if may_be_grouped(texts):
         raise TwoReadings(texts.name, int(texts.str.contains(r"[.,]").fill_null(value=False).arg_max() or 0))
 
 
-def value_tries(texts: pl.Expr, kind: str, signs: Signs) -> list[pl.Expr]:
+def _value_tries(texts: pl.Expr, kind: str, signs: Signs) -> list[pl.Expr]:
     """What texts of a kind may be, the narrowest type first; missing where they are not."""
     if kind == "date":
         return [texts.str.to_date("%Y-%m-%d", strict=False)]
@@ -337,8 +337,6 @@ def without_codes(options: ReadOptions, schema: Mapping[str, pl.DataType]) -> li
         if dtype.is_numeric():
             codes = [float(text) for text in texts if _is_float(text)]
             is_code = pl.col(name).cast(pl.Float64).is_in(codes)
-        elif isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
-            is_code = pl.col(name).cast(pl.String).is_in(list(texts))
         else:
             is_code = pl.col(name).cast(pl.String).is_in(list(texts))
         expressions.append(pl.when(~is_code).then(pl.col(name)).alias(name))

@@ -289,8 +289,6 @@ def simplest_times(lower: int, upper: int) -> str:
     """The first moment of a year, month, day, hour, minute or second strictly between two moments (in microseconds);
     else the upper one.
     """
-    low = START_OF_TIME + timedelta(microseconds=lower)
-    high = START_OF_TIME + timedelta(microseconds=upper)
     days = 24 * 3600 * 10**6
     # A first moment of a day lies strictly between if there is a day above the lower moment and below the upper one.
     first, last = lower // days, -(-upper // days)
@@ -302,10 +300,7 @@ def simplest_times(lower: int, upper: int) -> str:
         for candidate in (nearest, (lower // unit + 1) * unit, (-(-upper // unit) - 1) * unit):
             if lower < candidate < upper:
                 return (START_OF_TIME + timedelta(microseconds=candidate)).isoformat()
-    middle = (lower + upper) // 2
-    moment = START_OF_TIME + timedelta(microseconds=middle) if middle > lower else high
-    assert low < moment <= high
-    return moment.isoformat()
+    return (START_OF_TIME + timedelta(microseconds=upper)).isoformat()
 
 
 LARGEST_NUMBER = 1e150

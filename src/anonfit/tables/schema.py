@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each column of a table is: its role and type, the domain that its codes stand for, and the table in codes.
+"""What each column of a table is: its role and type, the domain that its codes stand for, and the table in codes; and
+whom rows stand for: one person each, several by a count column, or persons with several rows by an entity column.
 
 An ordered domain has observed values, the others declared names. The codebook makes coded tables, engines grow and
 route them.
@@ -153,6 +154,7 @@ def code_dtype(size: int) -> np.dtype[Any]:
 
 
 OTHER = "other"
+FEW_NAMES = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +239,15 @@ def refuse_complex(values: pl.Series) -> None:
 
 def name_positions(names: Sequence[str], values: pl.Series) -> NDArray[np.int32]:
     """The position of each text among the names, -1 where it is none of them."""
-    position = {name: index for index, name in enumerate(names)}
-    return np.array([position.get(text, -1) for text in texts_of(values).to_list()], dtype=np.int32)
+    texts = texts_of(values)
+    if len(texts) + len(names) <= FEW_NAMES:  # without the threads of polars, which may be busy with something else
+        position = {name: index for index, name in enumerate(names)}
+        return np.array([position.get(text, -1) for text in texts.to_list()], dtype=np.int32)
+    positions = pl.Series("position", np.arange(len(names), dtype=np.int32))
+    lookup = pl.DataFrame([pl.Series("name", names, dtype=pl.String), positions])
+    # A join is twice as fast as Series.replace_strict at a million names.
+    joined = texts.to_frame("name").join(lookup, on="name", how="left", maintain_order="left")
+    return joined["position"].fill_null(-1).to_numpy(writable=True)
 
 
 def require_known(
@@ -262,3 +271,81 @@ def require_known(
             f"column '{values.name}': {unknown} of its {len(values)} distinct value(s) are not in {where} (first in "
             f"row {', '.join(map(str, first.tolist()))}); add them there or mend the data."
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Persons:
+    """Whom rows stand for: a person each, by `counts` several, or by `entities` a person with several rows."""
+
+    rows: int
+    counts: NDArray[Any] | None = None
+    entities: NDArray[np.uint32] | None = None
+
+    def total(self) -> int:
+        """How many persons the table is about."""
+        if self.entities is not None:
+            return len(np.unique(self.entities))
+        return self.rows if self.counts is None else int(self.counts.sum(dtype=np.int64))
+
+    def of_groups(self, groups: NDArray[np.integer[Any]], count: int) -> NDArray[np.int64]:
+        """How many persons each group of rows has."""
+        if self.entities is not None:
+            pairs = np.unique(groups.astype(np.int64) << 32 | self.entities)
+            return np.bincount(pairs >> 32, minlength=count)
+        if self.counts is None:
+            return np.bincount(groups, minlength=count)
+        return np.bincount(groups, weights=self.counts, minlength=count).astype(np.int64)
+
+    def of_rows(self) -> NDArray[np.int64]:
+        """How many persons each row stands for, a person with several rows once with each of them."""
+        return np.ones(self.rows, np.int64) if self.counts is None else self.counts.astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownValues:
+    """What is known of the values of some columns: those of every row, or each combination of values once and how many
+    rows have it (`times`).
+    """
+
+    frame: pl.DataFrame
+    times: NDArray[np.int64] | None
+    persons: Persons
+    """Of each row, or of all rows that have a combination."""
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """How many rows have each combination."""
+        return np.ones(len(self.frame), np.int64) if self.times is None else self.times
+
+
+def persons_of(rows: int, counts: pl.Series | None, entities: pl.Series | None) -> Persons:
+    """Who the rows of a table stand for, from its count or entity column."""
+    if counts is not None:
+        whole = counts.cast(pl.Int64, strict=False)
+        bad = int(
+            (whole.is_null() | (whole.cast(pl.Float64) != counts.cast(pl.Float64, strict=False)) | (whole < 1))
+            .fill_null(value=True)
+            .sum()
+        )
+        if bad:
+            raise DataError(
+                f"count column '{counts.name}': {bad} value(s) are not whole numbers of at least 1; mend them."
+            )
+        if rows and int(whole.to_numpy().max()) >= 2**32:
+            raise DataError(f"count column '{counts.name}': a row cannot stand for more than four billion persons.")
+        return Persons(rows, counts=whole.to_numpy().astype(np.uint32))
+    if entities is not None:
+        if entities.null_count():
+            raise DataError(
+                f"entity column '{entities.name}': {entities.null_count()} value(s) are missing; every row needs "
+                "its person."
+            )
+        ranks = entities.rank("dense") - 1
+        return Persons(rows, entities=ranks.to_numpy().astype(np.uint32))
+    return Persons(rows)
+
+
+def persons_in(schema: Schema, frame: pl.DataFrame) -> Persons:
+    """Who the rows of a frame stand for."""
+    count, entity = schema.name_of(Role.COUNT), schema.name_of(Role.ENTITY)
+    return persons_of(len(frame), frame[count] if count else None, frame[entity] if entity else None)

@@ -10,17 +10,26 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 from anonfit.errors import DataError, listed
-from anonfit.tables.dialects import Dialect, Records, found_dialect, records_of, usual_width
-from anonfit.tables.encodings import found_encoding, line_of_fault, refuse_encoding
-from anonfit.tables.headers import has_header, is_value, refuse_second_header, refuse_total, uneven, without_titles
-from anonfit.tables.layout import Layout
+from anonfit.tables.dialects import (
+    Dialect,
+    Records,
+    found_dialect,
+    has_header,
+    is_value,
+    records_of,
+    refuse_second_header,
+    refuse_total,
+    uneven,
+    usual_width,
+    without_titles,
+)
+from anonfit.tables.layout import Layout, found_encoding, given_layout, line_of_fault, refuse_encoding, samples_of
 from anonfit.tables.number_signs import NUMBER, Signs, type_of, types_of
-from anonfit.tables.packing import samples_of
 
 EXCEL_MARK = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 SOME_COLUMNS = 1000
@@ -75,7 +84,7 @@ def sniff(path: Path, layout: Layout, *, missing: Mapping[str, Sequence[str]]) -
     under the empty name in all columns and under others in theirs.
     """
     status = path.stat()
-    given = Layout(**{field.name: getattr(layout, field.name) for field in fields(Layout)})
+    given = Layout(**given_layout(layout))
     known = tuple((name, tuple(texts)) for name, texts in missing.items())
     try:
         return _sniff(path, given, known, (status.st_size, status.st_mtime_ns))
@@ -112,7 +121,7 @@ def _encoding(path: Path, head: bytes, more: Sequence[bytes], layout: Layout) ->
         return codecs.lookup(layout.encoding).name.replace("utf-8-sig", "utf-8"), None
     encoding, notice = found_encoding(head)
     for part in more if encoding == "utf-8" else ():
-        if line_of_fault(part, "utf-8"):
+        if line_of_fault(part.split(b"\n"), "utf-8"):
             encoding, notice = found_encoding(part)
             if not head.isascii():
                 encoding, notice = None, "utf-8 with lines of another encoding"
@@ -127,7 +136,7 @@ def _decoded(head: bytes, encoding: str, *, is_whole: bool) -> str:
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(head, final=is_whole)
     except UnicodeError:
-        line = line_of_fault(head, encoding) if not encoding.startswith("utf-16") else 1
+        line = line_of_fault(head.split(b"\n"), encoding) if not encoding.startswith("utf-16") else 1
         raise DataError(
             f'line {line or 1} is not {encoding.upper()} text; write data.encoding, such as encoding = "cp1252".'
         ) from None
@@ -141,11 +150,8 @@ def _decoded(head: bytes, encoding: str, *, is_whole: bool) -> str:
 
 def _after_mark(layout: Layout, delimiter: str) -> Layout:
     """What is given, and Excel's own note of the delimiter, which is a line of its own."""
-    settings = {field.name: getattr(layout, field.name) for field in fields(Layout)}
-    settings["delimiter"] = layout.delimiter or delimiter
-    if layout.skip_rows is None or layout.skip_rows == 0:
-        settings["skip_rows"] = (1,)
-    return Layout(**settings)
+    skipped = (1,) if layout.skip_rows in (None, 0) else layout.skip_rows
+    return replace(layout, delimiter=layout.delimiter or delimiter, skip_rows=skipped)
 
 
 def _comment(text: str, layout: Layout) -> str:
@@ -187,7 +193,9 @@ class _Sniffing:
         if again:
             notices.append(f"line {again[0]} is the header again, and left out.")
             below = [(line, row) for line, row in below if line not in again]
-        _check_widths(records, expected, trailing=trailing)
+        for line, row in records:
+            if len(row) != expected and not (trailing and len(row) == expected + 1 and not row[-1].strip()):
+                raise uneven(line, len(row), expected)
         if expected == 1 and self.layout.delimiter is None:
             _refuse_blanks(records)
         rows = [row[:expected] for _, row in below]
@@ -254,14 +262,14 @@ class _Sniffing:
 
     def _from_stretches(self, expected: int) -> list[list[str]]:
         """Records from the middle and the end of a long file."""
-        found = []
+        records = []
         for part in self.stretches:
             try:
                 rows = list(records_of(part, self.dialect))
             except csv.Error:
                 continue
-            found += [row[:expected] for _, row in rows if len(row) >= expected]
-        return found
+            records += [row[:expected] for _, row in rows if len(row) >= expected]
+        return records
 
     def _names(
         self, first: Sequence[str], line: int, rows: Sequence[Sequence[str]], expected: int
@@ -316,12 +324,6 @@ def _ends_empty(part: str, dialect: Dialect) -> bool:
     """Whether a stretch of lines ends in a record of nothing."""
     lines = part.rstrip("\r\n").rsplit("\n", 1)
     return not lines[-1].strip("\r " + dialect.delimiter) and bool(lines[-1].strip())
-
-
-def _check_widths(records: Records, expected: int, *, trailing: bool) -> None:
-    for line, row in records:
-        if len(row) != expected and not (trailing and len(row) == expected + 1 and not row[-1].strip()):
-            raise uneven(line, len(row), expected)
 
 
 def _refuse_blanks(records: Records) -> None:

@@ -268,7 +268,7 @@ def hierarchies_beside(data: Path, columns: Iterable[str], values: Callable[[str
     """Files of hierarchies that lie beside a table, by the columns that they are named after and whose `values` they
     have; ARX keeps them so: `adult_hierarchy_age.csv`.
     """
-    found = {}
+    beside = {}
     files = [file for file in sorted(data.parent.glob("*.csv")) if re.search("hierarch|taxonom", file.stem, re.I)]
     for name in columns:
         named = rf"(^|[^a-z0-9]){re.escape(name.lower())}($|[^a-z0-9])"
@@ -278,6 +278,6 @@ def hierarchies_beside(data: Path, columns: Iterable[str], values: Callable[[str
             except AnonfitError:
                 continue
             if values(name) <= leaves:
-                found[name] = file.name
+                beside[name] = file.name
                 break
-    return found
+    return beside

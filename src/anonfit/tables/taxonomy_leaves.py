@@ -33,7 +33,6 @@ _MOMENT = re.compile(
     r"(?:[T ](?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d(?:\.\d{1,9})?))?)?)?)?",
     re.ASCII,
 )
-_FEW = 1 << 12
 _TICKS_A_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
@@ -77,11 +76,13 @@ def _positions(taxonomy: Taxonomy, values: pl.Series, column: str) -> NDArray[np
     """The leaf position of each value, by the way of its type."""
     import polars as pl
 
+    from anonfit.tables.schema import name_positions
+
     dtype = values.dtype
     if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
-        return _by_name(taxonomy.leaves, values.cast(pl.String))
+        return name_positions(taxonomy.leaves, values)
     if isinstance(dtype, pl.Boolean):
-        return _by_truth(taxonomy.leaves, values, column)
+        return name_positions(_truths(taxonomy.leaves, column), values)
     if isinstance(dtype, pl.Decimal):
         read = partial(_number, unit=10**dtype.scale)
         return _by_interval(taxonomy, _whole_numbers(values.to_physical()), read, column)
@@ -101,30 +102,13 @@ def _positions(taxonomy: Taxonomy, values: pl.Series, column: str) -> NDArray[np
     raise DataError(f"{where} of type {dtype} cannot have a taxonomy; make it text, a number or a date.")
 
 
-def _by_name(leaves: Sequence[str], values: pl.Series) -> NDArray[np.int32]:
-    """The leaf position of each text."""
-    import polars as pl
-
-    if len(values) + len(leaves) <= _FEW:  # without the threads of polars, which may be busy with something else
-        position = {name: place for place, name in enumerate(leaves)}
-        return np.array([position.get(name, -1) for name in values.to_list()], np.int32)
-    positions = pl.Series("position", np.arange(len(leaves), dtype=np.int32))
-    lookup = pl.DataFrame([pl.Series("name", leaves, dtype=pl.String), positions])
-    # A join is twice as fast as Series.replace_strict at a million names.
-    joined = values.to_frame("name").join(lookup, on="name", how="left", maintain_order="left")
-    return joined["position"].fill_null(-1).to_numpy()
-
-
-def _by_truth(leaves: Sequence[str], values: pl.Series, column: str) -> NDArray[np.int32]:
-    """The leaf position of each boolean, whatever the case in which a leaf is written."""
-    import polars as pl
-
+def _truths(leaves: Sequence[str], column: str) -> list[str]:
+    """Leaves with the truths among them as booleans are named, whatever the case in which they are written."""
     for truth in ("true", "false"):
         meant = [name for name in leaves if name.lower() == truth]
         if len(meant) > 1:
             raise taxonomy_error(f"the leaves {listed(meant)} overlap; keep one of them.", column)
-    lowered = [name.lower() if name.lower() in ("true", "false") else name for name in leaves]
-    return _by_name(lowered, values.cast(pl.String))
+    return [name.lower() if name.lower() in ("true", "false") else name for name in leaves]
 
 
 def _whole_numbers(values: pl.Series) -> NDArray[Any]:

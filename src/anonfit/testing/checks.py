@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.objectives import MEDIAN, SplitObjective
-from anonfit.engines.memory.constraints import Constraint
-from anonfit.engines.memory.grower import grow
+from anonfit.engines.memory.engine import grow
+from anonfit.engines.memory.forms import Constraint
 from anonfit.engines.tree import Tree
 from anonfit.privacy.models import DiversityModel, SensitiveColumn
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode

@@ -27,10 +27,10 @@ from anonfit.engines.contract import (
     Written,
 )
 from anonfit.engines.contract import first_of_run as first_of_runs
-from anonfit.engines.memory.engine import complete_rows, persons_left_out
-from anonfit.engines.rows import plain, released, write_table
-from anonfit.tables.formats import FORMATS
+from anonfit.engines.memory.source import complete_rows, persons_left_out
+from anonfit.engines.memory.write import plain, released, write_table
 from anonfit.tables.reading import ReadOptions, read_table
+from anonfit.tables.sources import FORMATS, PLAIN
 
 ROWS = 400
 """Of the tables that an engine is checked with."""
@@ -389,7 +389,7 @@ def _check_writing(opened: OpenFrame, kind: str, folder: Path) -> None:
     )
     scan = FORMATS[kind].scan
     if scan is None:
-        FORMATS[kind].sink(expected.lazy(), folder / "expected")
+        FORMATS[kind].sink(expected.lazy(), folder / "expected", PLAIN)
         assert path.read_text() == (folder / "expected").read_text(), "write: rows in their order"
         return
     table = scan(path).collect()

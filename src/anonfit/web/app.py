@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
@@ -29,6 +30,8 @@ STATUS: Sequence[tuple[type[Exception], int]] = (
     (TooBusy, 503),
     (AnonfitError, 422),
 )
+THREADS = 200
+"""Requests at work at once: those that wait for a question's answer must not keep pages from the others."""
 
 
 def application(jobs: Jobs, keys: Keys, *, hosts: Sequence[str], scheme: str = "http", port: int = 0) -> App:
@@ -36,6 +39,7 @@ def application(jobs: Jobs, keys: Keys, *, hosts: Sequence[str], scheme: str = "
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        current_default_thread_limiter().total_tokens = THREADS
         yield
         jobs.close()
 

@@ -18,6 +18,7 @@ from anonfit.errors import AnonfitError, RequestError
 from anonfit.privacy.catalogue import MODELS
 from anonfit.recoding.values import Values
 from anonfit.tables.schema import Role
+from anonfit.tables.sources import FORMATS
 from anonfit.web.answers import page, say
 from anonfit.web.editing import (
     add_demand,
@@ -30,7 +31,6 @@ from anonfit.web.editing import (
     table_of,
     waive,
 )
-from anonfit.web.looking import known_formats
 from anonfit.web.pages import Form, Shown, field
 from anonfit.web.views import View, render
 
@@ -77,7 +77,7 @@ def demands(view: Shown) -> Response:
         sensitive=[_sensitive(view, name) for name in view.of_role(Role.SENSITIVE)],
         targets=_targets(view),
         algorithms={name: each.criteria for name, each in ALGORITHMS.items() if not each.grows_tree},
-        formats=known_formats(),
+        formats=tuple(FORMATS),
         values=list(Values),
         operators=OPERATORS,
     )

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -26,10 +26,14 @@ from anonfit.web.workspace import RUNS, SPEC, Workspace, replace_text
 
 State: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
 ENDED = ("done", "failed", "cancelled")
-JOB, RESULT, STAGES, SENT = "job.json", "result.json", "stages.jsonl", "sent"
+JOB, RESULT, STAGES, SENT, RELEASE = "job.json", "result.json", "stages.jsonl", "sent", "release"
 KEPT = (JOB, RESULT, STAGES, SPEC)
 """What stays of a job that came to nothing."""
 VERSION = 1
+MEASURED = 0.25
+"""Seconds between two looks at the memory of jobs."""
+NICER = 10
+"""By how much jobs come after the server, which answers first."""
 GRACE = 0.5
 """Seconds that a job has to leave by itself when it is cancelled."""
 QUICK = ("look", "values", "count", "combinations", "rows", "records", "names")
@@ -102,6 +106,8 @@ class Jobs:
         self._ending: dict[str, tuple[float, Mapping[str, Any] | None]] = {}
         self._known: dict[str, Job] = {}
         self._spare: subprocess.Popen[bytes] | None = None
+        self._held: dict[int, int] = {}
+        self._measured = 0.0
         self._closed = False
         for folder in sorted((space.root / RUNS).iterdir()):
             self._adopt(folder)
@@ -148,7 +154,8 @@ class Jobs:
         with self._changed:
             if len(self._waiting) >= self.limits.waiting:
                 raise TooBusy(f"{len(self._waiting)} jobs wait already; try again when some are done.")
-            number = 1 + max((int(name.partition("-")[0]) for name in self._known), default=0)
+            alike = [name for name, job in self._known.items() if job.kind == kind]  # so that runs are counted 1, 2, 3
+            number = 1 + max((int(name.partition("-")[0]) for name in alike), default=0)
             job_id = f"{number:04}-{secrets.token_hex(4)}"
             folder = self.space.root / RUNS / job_id
             folder.mkdir(mode=0o700)
@@ -166,6 +173,13 @@ class Jobs:
             self._waiting.append(job_id)
             self._changed.notify_all()
         return self.get(job_id)
+
+    def note(self, job_id: str, **facts: Any) -> None:
+        """Write something down about a job."""
+        with self._changed:
+            job = self.get(job_id)
+            if any(job.params.get(name) != value for name, value in facts.items()):
+                self._put(replace(job, params={**job.params, **facts}))
 
     def submit(self, kind: str, params: Mapping[str, Any], *, spec: str | None = None) -> Job:
         """Make a job and start it."""
@@ -206,11 +220,8 @@ class Jobs:
 
     def ask(self, kind: str, params: Mapping[str, Any], *, state: str, seconds: float = 60) -> dict[str, Any]:
         """The answer to a short question; the same question about the same state is answered from memory."""
-        key = hashlib.sha256(json.dumps([kind, params, state], sort_keys=True, default=str).encode()).hexdigest()
-        kept = self.space.state / "answers" / f"{key}.json"
-        with suppress(OSError, ValueError):
-            answer: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
-            return answer
+        if (known := self.answered(kind, params, state=state)) is not None:
+            return known
         job = self.wait(self.submit(kind, params).id, seconds)
         if not job.is_over:
             self.cancel(job.id)
@@ -219,16 +230,20 @@ class Jobs:
         self.remove(job.id)
         if error is not None:
             raise Failed(str(error["message"]))
-        replace_text(kept, json.dumps(answer))
+        replace_text(self._kept(kind, params, state), json.dumps(answer))
         return answer
 
     def answered(self, kind: str, params: Mapping[str, Any], *, state: str) -> dict[str, Any] | None:
         """The answer to a question that was asked before; None if it was not."""
-        key = hashlib.sha256(json.dumps([kind, params, state], sort_keys=True, default=str).encode()).hexdigest()
         with suppress(OSError, ValueError):
-            answer: dict[str, Any] = json.loads((self.space.state / "answers" / f"{key}.json").read_text())
+            answer: dict[str, Any] = json.loads(self._kept(kind, params, state).read_text(encoding="utf-8"))
             return answer
         return None
+
+    def _kept(self, kind: str, params: Mapping[str, Any], state: str) -> Path:
+        """Where the answer to a question is kept."""
+        key = hashlib.sha256(json.dumps([kind, params, state], sort_keys=True, default=str).encode()).hexdigest()
+        return self.space.state / "answers" / f"{key}.json"
 
     def close(self) -> None:
         """End all processes."""
@@ -246,6 +261,7 @@ class Jobs:
 
     def _watch(self) -> None:
         while True:
+            self._measure()
             with self._changed:
                 if self._closed:
                     for job_id, (process, _) in list(self._running.items()):
@@ -264,6 +280,15 @@ class Jobs:
                 if self._spare is None and self.limits.spare:
                     self._spare = _process()
                 self._changed.wait(0.05 if self._running else 0.5)
+
+    def _measure(self) -> None:
+        """Look at the memory of all jobs, while others may go on: pages wait for the lock, not for /proc."""
+        if time.monotonic() - self._measured < MEASURED:
+            return
+        with self._changed:
+            groups = {process.pid for process, _ in self._running.values()}
+        self._held = _memory(groups) if groups else {}
+        self._measured = time.monotonic()
 
     def _has_room(self, job: Job) -> bool:
         """Short questions and long work have places of their own."""
@@ -292,7 +317,7 @@ class Jobs:
         elif time.monotonic() - begun > self.limits.seconds:
             words = f"the job took more than the {self.limits.seconds:g} seconds that are allowed; allow more (--time)."
             self._stop(job_id, failure("TimeLimit", words))
-        elif _memory(process.pid) > self.limits.memory:
+        elif self._held.get(process.pid, 0) > self.limits.memory:
             size = f"{self.limits.memory / 2**30:.1f} GiB"
             words = f"the job needed more than the {size} of memory that are allowed; allow more (--memory)."
             self._stop(job_id, failure("MemoryLimit", words), grace=0)
@@ -375,13 +400,17 @@ def _clear(folder: Path) -> None:
 
 def _process() -> subprocess.Popen[bytes]:
     """A process that waits for a job; it ends with the server, since its standard input does."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "anonfit.web.working"],
+    process = subprocess.Popen(
+        [sys.executable, "-m", "anonfit.web.tasks"],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=None if os.environ.get("ANONFIT_DEBUG") else subprocess.DEVNULL,
         start_new_session=True,
     )
+    if sys.platform != "win32":
+        with suppress(OSError):  # from its first import on
+            os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + NICER)
+    return process
 
 
 def _signal(process: subprocess.Popen[bytes], number: int) -> None:
@@ -390,22 +419,23 @@ def _signal(process: subprocess.Popen[bytes], number: int) -> None:
         os.killpg(process.pid, number)
 
 
-def _members(group: int) -> Iterator[int]:
-    """The processes of a group, where the system has /proc."""
+def _members(groups: Container[int]) -> Iterator[tuple[int, int]]:
+    """The processes of some groups, each after its group, where the system has /proc."""
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             with suppress(OSError, IndexError, ValueError):
                 fields = Path(f"/proc/{entry.name}/stat").read_text().rpartition(")")[2].split()
-                if int(fields[2]) == group:
-                    yield int(entry.name)
+                if int(fields[2]) in groups:
+                    yield int(fields[2]), int(entry.name)
 
 
-def _memory(group: int) -> int:
-    """The bytes that a process and those that it started hold in memory; 0 where the system does not tell."""
+def _memory(groups: Container[int]) -> dict[int, int]:
+    """The bytes that each group of processes holds in memory; nothing where the system does not tell."""
+    held: dict[int, int] = {}
     if not Path("/proc/self/statm").exists():
-        return 0
-    total = 0
-    for number in _members(group):
+        return held
+    for group, number in _members(groups):
         with suppress(OSError, IndexError, ValueError):
-            total += int(Path(f"/proc/{number}/statm").read_text().split()[1])
-    return total * os.sysconf("SC_PAGE_SIZE")
+            pages = int(Path(f"/proc/{number}/statm").read_text().split()[1])
+            held[group] = held.get(group, 0) + pages * os.sysconf("SC_PAGE_SIZE")
+    return held

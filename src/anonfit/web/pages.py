@@ -14,8 +14,8 @@ from anonfit.errors import RequestError
 from anonfit.spec.kinds import Setting
 from anonfit.spec.parse import parse_toml
 from anonfit.spec.settings import SECTIONS
-from anonfit.tables.addresses import is_database
 from anonfit.tables.schema import ColumnType, Role
+from anonfit.tables.sources import is_database
 from anonfit.web.answers import say, texts
 from anonfit.web.editing import set_role, set_type, set_value, settle, table_of
 from anonfit.web.views import FIRST_MISSING, View, back, flash, render, view_of

@@ -20,8 +20,7 @@ from pydantic import BaseModel, Field
 from anonfit.errors import RequestError
 from anonfit.spec.parse import parse_spec, parse_toml
 from anonfit.web.editing import put
-from anonfit.web.jobs import SENT, Job, Jobs
-from anonfit.web.tasks import RELEASE
+from anonfit.web.jobs import RELEASE, SENT, Job, Jobs
 from anonfit.web.workspace import PIECE, RUNS, SPEC, replace_text
 
 KINDS = ("run", "audit", "evaluate", "compare")
@@ -138,6 +137,8 @@ def start_job(
         jobs.space.contain(parse_toml(text, "the spec"))
         parse_spec(text, folder=jobs.space.root)
         replace_text(folder / SPEC, text)
+        source = str(parse_toml(text, "the spec")["data"]["source"])
+        jobs.give(job_id, {"title": "REST", "table": [source, jobs.space.state_of(source)]})
     except BaseException:
         jobs.cancel(job_id)
         jobs.remove(job_id)

@@ -6,8 +6,9 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from math import log10
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,17 +20,17 @@ from starlette.datastructures import UploadFile
 
 from anonfit.errors import RequestError
 from anonfit.release.folder import records_of
+from anonfit.report.pictures import tiling_figure
 from anonfit.spec.parse import parse_spec
 from anonfit.tables.schema import Role
+from anonfit.web import together
 from anonfit.web.answers import say
-from anonfit.web.drawing import group_bars, risk_map
 from anonfit.web.editing import number_of as typed_number
 from anonfit.web.editing import put, set_value
-from anonfit.web.jobs import Job
+from anonfit.web.jobs import RELEASE, Job
 from anonfit.web.pages import Form, Shown, field
 from anonfit.web.rest import zip_of
 from anonfit.web.security import REPORT_POLICY
-from anonfit.web.tasks import RELEASE
 from anonfit.web.views import View, back, flash, number_of, render
 from anonfit.web.workspace import RUNS, SPEC, mark
 
@@ -51,12 +52,15 @@ def explore(view: Shown, a: str = "", b: str = "") -> Response:
     """All runs, and risk against utility."""
     runs = [_shown(view, job) for job in view.runs]
     compared = view.jobs.all("compare")
+    auditing = together.ask(view)
     chosen = next((job for job in compared if job.params.get("runs") == [a, b]), None) if a and b else None
     return render(
         view,
         "explore",
         runs=runs,
-        busy=any(not job.is_over for job in (*view.runs, *compared)),
+        busy=auditing or any(not job.is_over for job in (*view.runs, *compared)),
+        auditing=auditing,
+        broken=together.broken(view),
         map=risk_map([run for run in runs if run["result"]]),
         compared=None if chosen is None else _shown(view, chosen),
         pair=(a, b),
@@ -79,6 +83,7 @@ def _shown(view: View, job: Job) -> dict[str, Any]:
         "result": view.jobs.result(job.id) if job.state == "done" else None,
         "mine": job.params.get("mark") == view.mark,
         "is_over": job.is_over,
+        "handed": bool(job.params.get("handed")),
     }
 
 
@@ -95,7 +100,8 @@ def _start(view: View, text: str, *, title: str) -> Job:
         raise RequestError(say("verdict.questions", number=len(view.questions)))
     parse_spec(text, folder=view.space.root)
     view.space.contain(view.tables)
-    return view.jobs.submit("run", {"mark": mark(text), "title": title}, spec=text)
+    together.make_way(view)
+    return view.jobs.submit("run", {"mark": mark(text), "title": title, "table": view.table}, spec=text)
 
 
 @router.post("/explore/try")
@@ -184,12 +190,15 @@ def utility(view: Shown, run: str = "", records: bool = False, seed: int = 0) ->
     if job is not None and records:
         rows = view.ask("rows", params)
     measured = next((each for each in view.jobs.all("evaluate") if job and each.params.get("of") == job.id), None)
+    report = None if job is None else report_of(view, job)
+    tiling = None if report is None else report.get("partition")
     return render(
         view,
         "utility",
         job=None if job is None else _shown(view, job),
         done=[each for each in view.runs if each.state == "done"],
-        report=None if job is None else report_of(view, job),
+        report=report,
+        regions=None if report is None or not tiling else tiling_figure(tiling, report["asked"]["k"]),
         rows=rows,
         seed=seed,
         evaluation=None if measured is None else _shown(view, measured),
@@ -265,6 +274,7 @@ def handover(request: Request, view: Shown, run: str = "") -> Response:
         done=[each for each in view.runs if each.state == "done"],
         report=None if job is None else report_of(view, job),
         hashes={} if job is None else _hashes(view, job),
+        broken=[] if job is None else [each for each in together.broken(view) if job.id in each.ids and each.handed],
         is_current=job is not None and job.params.get("mark") == view.mark,
         has_browser=_browser() is not None,
         address=str(request.base_url).rstrip("/"),
@@ -286,8 +296,10 @@ def _done(view: View, job_id: str) -> Path:
 
 @router.get("/runs/{job_id}/release.zip")
 def release_zip(view: Shown, job_id: str) -> Response:
-    """The public folder."""
-    return zip_of(_done(view, job_id), f"release-{job_id.partition('-')[0]}.zip")
+    """The public folder; from now on the run counts as handed over."""
+    place = _done(view, job_id)
+    view.jobs.note(job_id, handed=True)
+    return zip_of(place, f"release-{job_id.partition('-')[0]}.zip")
 
 
 @router.get("/runs/{job_id}/report.html")
@@ -349,3 +361,57 @@ def report_pdf(view: Shown, job_id: str) -> Response:
         body = target.read_bytes()
     headers = {"content-disposition": f'attachment; filename="report-{job_id.partition("-")[0]}.pdf"'}
     return Response(body, media_type="application/pdf", headers=headers)
+
+
+# --- where things stand in pictures, which the templates draw ------------------------------------------------------
+
+WIDTH, HEIGHT, LEFT, BOTTOM = 640, 320, 56, 40
+LEAST = 0.002
+"""The lowest risk that the picture has room for."""
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, Mapping):
+        value = value.get("value", value.get("share"))
+    return float(value) if isinstance(value, int | float) else None
+
+
+def risk_map(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A point for each run: across the highest risk (by powers of ten), as thresholds are; up the detail kept."""
+    points = []
+    for run in runs:
+        risk, detail = _number(run["result"].get("highest")), _number(run["result"].get("detail"))
+        if risk is not None and detail is not None:
+            points.append({"run": run, "risk": risk, "detail": detail, "x": _across(risk), "y": _up(detail)})
+    ticks = [(_across(risk), f"{100 * risk:g} %") for risk in (0.002, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)]
+    return {
+        "points": points,
+        "across": ticks,
+        "up": [(_up(share), f"{100 * share:.0f} %") for share in (0, 0.25, 0.5, 0.75, 1)],
+        "thresholds": [(_across(risk), name) for risk, name in ((0.05, "0.05"), (0.09, "EMA 0.09"), (0.2, "0.2"))],
+        "width": WIDTH,
+        "height": HEIGHT,
+        "left": LEFT,
+        "bottom": HEIGHT - BOTTOM,
+    }
+
+
+def _across(risk: float) -> float:
+    share = (log10(max(risk, LEAST)) - log10(LEAST)) / -log10(LEAST)
+    return round(LEFT + share * (WIDTH - LEFT - 24), 1)
+
+
+def _up(detail: float) -> float:
+    return round(HEIGHT - BOTTOM - min(max(detail, 0.0), 1.0) * (HEIGHT - BOTTOM - 30), 1)
+
+
+def group_bars(sizes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Bars of group sizes, as a public report has them."""
+    bars = []
+    for entry in sizes:
+        persons, groups = _number(entry["persons"]), _number(entry["groups"])
+        if persons is not None:
+            low, high = entry["low"], entry["high"]
+            name = str(low) if low == high else f"{low}–{high}" if high is not None else f"≥ {low}"
+            bars.append({"name": name, "low": low, "persons": int(persons), "groups": int(groups or 0)})
+    return bars

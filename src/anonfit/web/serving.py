@@ -1,23 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonfit web`: starts the server, prints its one line, opens the browser, and ends all jobs with it."""
+"""`anonfit web`: its words; starts the server, prints its one line, opens the browser, and ends all jobs with it."""
 
 from __future__ import annotations
 
 import ipaddress
 import json
 import os
+import re
 import socket
 import sys
 import tempfile
-import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+from typer import Argument, Option
+
+from anonfit.cli.options import Json
 from anonfit.errors import MissingPackage, RequestError
 from anonfit.runtime.files import fcntl
-from anonfit.runtime.threads import available_memory
+from anonfit.runtime.process import available_memory
 
 DEFAULT_PORT = 8420
 SWEPT = 30.0
@@ -101,6 +105,8 @@ def serve(
     sys.stdout.write((json.dumps({"address": address, "token_file": token}) if as_json else address) + "\n")
     sys.stdout.flush()
     if browser:
+        import webbrowser
+
         webbrowser.open(address)
     config = uvicorn.Config(
         app,
@@ -128,6 +134,7 @@ def _socket(place: Place) -> tuple[Sequence[socket.socket], int]:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((place.host, port))
+            listening.listen(2048)  # before the address is told: who comes at once waits, and is not refused
         except OSError as error:
             listening.close()
             if port == ports[-1]:
@@ -177,3 +184,48 @@ def _alone(path: Path) -> int:
             ) from None
     os.set_inheritable(handle, False)
     return handle
+
+
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+
+def _bytes(option: str, text: str) -> int:
+    """A size such as 4GB, in bytes."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]i?|)b?", text.strip().lower())
+    if match is None or float(match[1]) <= 0:
+        raise RequestError(f"--{option} is a size such as 4GB; found '{text}'.")
+    return int(float(match[1]) * UNITS[match[2]])
+
+
+def web(
+    folder: Annotated[
+        Path, Argument(help="The folder with the tables; the spec and all runs are kept in it.")
+    ] = Path(),
+    port: Annotated[int | None, Option(help="The port; one near 8420 if not given.", min=0, max=65535)] = None,
+    no_browser: Annotated[bool, Option("--no-browser", help="Print the address only.")] = False,
+    host: Annotated[
+        str, Option(help="Another address than this machine's own; needs a token file and TLS files.")
+    ] = "127.0.0.1",
+    token_file: Annotated[Path | None, Option(help="A file with the bearer token of the REST door.")] = None,
+    tls_certificate: Annotated[Path | None, Option(help="The certificate, as PEM.")] = None,
+    tls_key: Annotated[Path | None, Option(help="Its key, as PEM.")] = None,
+    memory: Annotated[str, Option(help="How much memory one job may take, such as 4GB.")] = "",
+    time: Annotated[float, Option(help="How many seconds one job may take.", min=1)] = 14_400,
+    upload: Annotated[str, Option(help="How large what is sent may be.")] = "8GB",
+    as_json: Json = False,
+) -> None:
+    """Open the page in the browser, and the REST door for pipelines.
+
+    Prints one line, the address with a token that opens one browser once. Everything stays on this machine and in the
+    folder; whatever the page does is an edit of the folder's spec.toml.
+    """
+    place = Place(host, port, token_file, tls_certificate, tls_key)
+    serve(
+        folder,
+        place,
+        browser=not no_browser,
+        as_json=as_json,
+        memory=_bytes("memory", memory) if memory else None,
+        seconds=time,
+        upload=_bytes("upload", upload),
+    )

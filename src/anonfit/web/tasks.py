@@ -1,25 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """What jobs do, in processes of their own: every task calls the functions that other doors call, and gives plain
-data.
+data. `python -m anonfit.web.tasks` waits for one job, does it, and writes what came of it as its last act; it ends with
+the server that started it.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sys
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
+from anonfit.cli.showing import error_facts
 from anonfit.errors import RequestError
-from anonfit.runtime.progress import Stage
+from anonfit.runtime.process import Stage
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import parse_spec, parse_toml
-from anonfit.web.looking import look, read_data, values_of
-from anonfit.web.uniqueness import combinations_of, records_of
-from anonfit.web.workspace import RUNS, SPEC, Workspace
-
-RELEASE = "release"
+from anonfit.web.jobs import JOB, RELEASE, RESULT, STAGES
+from anonfit.web.looking import combinations_of, histogram, look, read_data, records_of, values_of
+from anonfit.web.workspace import RUNS, SPEC, Workspace, replace_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +157,6 @@ def _text(value: Any) -> str | None:
 
 def _distribution(before: Any, after: Any) -> dict[str, Any]:
     """The frequent values of a column before and after."""
-    from anonfit.web.looking import histogram
-
     counts = after.drop_nulls().cast(str).value_counts(sort=True, name="rows")
     labels = [(str(value), int(rows)) for value, rows in counts.head(14).iter_rows()]
     rest = len(after) - sum(rows for _, rows in labels)
@@ -163,7 +167,7 @@ def _distribution(before: Any, after: Any) -> dict[str, Any]:
 def _audit(task: Task) -> dict[str, Any]:
     """Audit any file, or a release folder, of the workspace."""
     from anonfit.auditing.api import audit
-    from anonfit.release.audits import audit_release
+    from anonfit.release.folder import audit_release
 
     task.stage("Auditing")
     place = task.space.inside(str(task.params["source"]))
@@ -196,6 +200,27 @@ def _compare(task: Task) -> dict[str, Any]:
     return found.to_dict()
 
 
+def _together(task: Task) -> dict[str, Any]:
+    """Which of some pairs of releases of one table break k together."""
+    from anonfit.evaluation.comparing import Side, together
+    from anonfit.release.bind import source_of
+
+    found = []
+    for runs in task.params["pairs"]:
+        specs = [
+            parse_spec(task.space.inside(f"{RUNS}/{run}/{SPEC}").read_text(encoding="utf-8"), folder=task.space.root)
+            for run in runs
+        ]
+        places = [(run.partition("-")[0], task.release(run)) for run in runs]
+        sides = [Side(*place, spec.privacy.k) for place, spec in zip(places, specs, strict=True)]
+        told: dict[str, Any] = {"holds": None, "k": min(side.k for side in sides), "joint": None}
+        with suppress(RequestError):  # two that cannot be audited together are not told of
+            told = together(sides, source_of(specs[0]), task.stage)[0]
+        share = (told["joint"] or {}).get("persons_below_k")
+        found.append({"runs": runs, "k": told["k"], "holds": told["holds"], "share": share})
+    return {"pairs": found}
+
+
 def _evaluate(task: Task) -> dict[str, Any]:
     """How well models do that are taught with releases."""
     from anonfit.evaluation.grid import evaluate
@@ -220,5 +245,51 @@ TASKS: Mapping[str, Callable[[Task], dict[str, Any]]] = {
     "audit": _audit,
     "names": _names,
     "compare": _compare,
+    "together": _together,
     "evaluate": _evaluate,
 }
+
+
+# --- the process --------------------------------------------------------------------------------------------------
+
+
+def _end_with_server() -> None:
+    """Read what never comes: when the server is gone, so is its end of the pipe."""
+    sys.stdin.read()
+    os.killpg(os.getpid(), signal.SIGKILL)
+
+
+def _work(order: dict[str, str]) -> None:
+    folder = Path(order["folder"])
+    job = json.loads((folder / JOB).read_text(encoding="utf-8"))
+    handle = os.open(folder / STAGES, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def stage(name: str) -> None:
+        os.write(handle, json.dumps({"stage": name, "at": time.time()}).encode() + b"\n")
+
+    outcome: dict[str, Any] = {"error": None, "result": None}
+    try:
+        task = Task(Workspace(Path(order["root"])), folder, job["params"], stage)
+        outcome["result"] = TASKS[job["kind"]](task)
+    except SystemExit:
+        raise
+    except BaseException as error:  # a panic of polars is no Exception
+        outcome["error"] = error_facts(error)
+    replace_text(folder / RESULT, json.dumps({**outcome, "ended": time.time()}, default=str))
+
+
+def main() -> None:
+    """Wait for a job and do it."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's interrupt is for the server
+    line = sys.stdin.readline()
+    if not line:
+        return
+    Thread(target=_end_with_server, daemon=True).start()
+    _work(json.loads(line))
+    sys.stdout.flush()
+    os._exit(0)  # threads of libraries are not waited for
+
+
+if __name__ == "__main__":
+    main()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +15,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from anonfit.errors import AnonfitError, SpecError
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import parse_spec
-from anonfit.tables.addresses import is_database
 from anonfit.web.answers import page, say
 from anonfit.web.editing import questions_of
 from anonfit.web.jobs import Job, Jobs
@@ -71,13 +69,12 @@ class View:
     @cached_property
     def source_state(self) -> str:
         """What changes when the table does."""
-        if self.source is None or is_database(self.source):
-            return str(self.source)
-        try:
-            status = self.space.inside(self.source).stat()
-        except (OSError, AnonfitError):
-            return "absent"
-        return f"{status.st_size}-{status.st_mtime_ns}"
+        return self.space.state_of(self.source)
+
+    @property
+    def table(self) -> list[str | None]:
+        """The table as it is now; runs of the same one can be held against each other."""
+        return [self.source, self.source_state]
 
     @cached_property
     def profile(self) -> dict[str, Any] | None:
@@ -259,8 +256,3 @@ def render(view: View, step: str, template: str | None = None, **values: Any) ->
             **values,
         )
     )
-
-
-def as_json(value: Any) -> str:
-    """Data for the page's script, in an attribute."""
-    return json.dumps(value, default=str)

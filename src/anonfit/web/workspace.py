@@ -20,8 +20,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from anonfit.errors import RequestError, SpecError
 from anonfit.spec.parse import parse_toml
-from anonfit.tables.addresses import FILES, SECRETS, divided, is_database
-from anonfit.tables.formats import format_of
+from anonfit.tables.sources import FILES, SECRETS, divided, format_of, is_database
 
 SPEC, UPLOADS, RUNS, HIERARCHIES, STATE = "spec.toml", "uploads", "runs", "hierarchies", ".anonfit-web"
 KEPT = 50
@@ -93,6 +92,16 @@ class Workspace:
                         self.inside(str(path.relative_to(self.root)))
                         found.append((path.relative_to(self.root).as_posix(), path.stat().st_size))
         return found
+
+    def state_of(self, source: str | None) -> str:
+        """What changes when a table does."""
+        if source is None or is_database(source):
+            return str(source)
+        try:
+            status = self.inside(source).stat()
+        except (OSError, RequestError):
+            return "absent"
+        return f"{status.st_size}-{status.st_mtime_ns}"
 
     # --- uploads ------------------------------------------------------------------------------------------------
 

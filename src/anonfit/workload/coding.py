@@ -27,20 +27,36 @@ from anonfit.tables.schema import (
     OrdinalDomain,
     code_dtype,
 )
-from anonfit.workload.literals import compared, cut_places, has_steps, leaf_of_value, plain_in
 from anonfit.workload.predicates import (
+    LIMIT,
     ColumnKind,
     Condition,
     Holding,
+    Part,
     Predicate,
+    Rectangle,
     Relation,
+    by_column,
     column_of,
     conditions_of,
     evaluated,
     mapped,
+    masks_of,
+    rectangles_of,
+    set_of,
 )
-from anonfit.workload.rectangles import LIMIT, Part, Rectangle, by_column, masks_of, rectangles_of, set_of
-from anonfit.workload.truth import ColumnValues, RawTable, TableValues, ranked, truth_of
+from anonfit.workload.truth import (
+    ColumnValues,
+    RawTable,
+    TableValues,
+    compared,
+    cut_places,
+    has_steps,
+    leaf_of_value,
+    plain_in,
+    ranked,
+    truth_of,
+)
 
 Mask = NDArray[np.uint8]
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import MissingPackage
-from anonfit.runtime.threads import thread_count
+from anonfit.runtime.process import thread_count
 from anonfit.tables.schema import CodedColumn, Codes
 from anonfit.workload.denoising_models import (
     FOLDS,
@@ -76,7 +76,7 @@ class KnownCells:
 @dataclass(frozen=True, slots=True)
 class Predictor:
     """Says of any row what to expect, by its codes. `noise` is the variance of numbers that models cannot tell, and
-    `told` what they tell of a row on average: of classes information in nats, of numbers the variance.
+    `explained` what they tell of a row on average: of classes information in nats, of numbers the variance.
     """
 
     columns: tuple[CodedColumn, ...]
@@ -85,7 +85,7 @@ class Predictor:
     seed: int
     known: KnownCells | None = None
     noise: float = 0.0
-    told: float = 0.0
+    explained: float = 0.0
 
     def __call__(self, codes: Sequence[Codes], rows: int, threads: int | None = 1) -> Matrix:
         """Shares of classes, or one column of numbers. # (row, class)"""
@@ -135,7 +135,7 @@ def fit_shares(
     known, expected = _known(fitted, examples, each, threads)
     mean = np.average(expected, axis=0, weights=known.rows)
     fitted = replace(
-        fitted, told=float(_entropies(mean[None])[0] - np.average(_entropies(expected), weights=known.rows))
+        fitted, explained=float(_entropies(mean[None])[0] - np.average(_entropies(expected), weights=known.rows))
     )
     if not complete or not _is_dense(examples):
         return fitted
@@ -159,8 +159,8 @@ def fit_numbers(
     places = np.searchsorted(known.keys, examples.cells)
     errors = examples.weights @ (numbers - expected[places, 0]) ** 2
     mean = float(np.average(expected[:, 0], weights=known.rows))
-    told = float(np.average((expected[:, 0] - mean) ** 2, weights=known.rows))
-    fitted = replace(fitted, noise=float(errors / examples.weights.sum()), told=told)
+    explained = float(np.average((expected[:, 0] - mean) ** 2, weights=known.rows))
+    fitted = replace(fitted, noise=float(errors / examples.weights.sum()), explained=explained)
     if not complete or not _is_dense(examples):
         return fitted
     means = known.sums[:, 0] / known.rows
@@ -177,7 +177,10 @@ def _fitted(
     seed: int,
 ) -> Predictor:
     """A model for each fold of cells: it learns from the others, but for a few that tell when to stop."""
-    _require_models()
+    try:
+        import sklearn.ensemble  # noqa: F401
+    except ImportError:
+        raise MissingPackage("scikit-learn", "learn", "Denoising") from None
     folds, checked = fold_of(examples.cells, seed), are_checked(examples.cells, seed)
     features = make_features(columns, examples, folds, signals)
     rows = float(examples.rows.sum()) / max(len(examples.rows), 1)
@@ -226,26 +229,29 @@ def _known(fitted: Predictor, examples: Examples, signals: Matrix, threads: int 
     return known, fitted.of_cells(known.keys, [own[first] for own in examples.codes], threads)
 
 
+def _likeliest(by_models: float, likelihood: Callable[[float], float]) -> float:
+    """The strength that makes what cells have likeliest, if any is clearly better than models alone."""
+    best, strength = by_models, float("inf")
+    for tried in _STRENGTHS:
+        if (reached := likelihood(tried)) > best + 1.0:
+            best, strength = reached, tried
+    return strength
+
+
 def _strength_of_shares(known: KnownCells, expected: Matrix) -> float:
     """As how many rows models must count so that the classes that cells have are the likeliest: the parameter of a
     Dirichlet-multinomial distribution.
     """
     from scipy.special import gammaln
 
-    best, strength = float(_by_models(known.sums, expected)), float("inf")
-    for tried in _STRENGTHS:
-        prior = tried * np.maximum(expected, 1e-6)
+    def likelihood(strength: float) -> float:
+        prior = strength * np.maximum(expected, 1e-6)
         total = prior.sum(axis=1)
         gained = gammaln(total) - gammaln(total + known.rows)
         gained += (gammaln(prior + known.sums) - gammaln(prior)).sum(axis=1)
-        if (likelihood := float(gained.sum())) > best + 1.0:
-            best, strength = likelihood, tried
-    return strength
+        return float(gained.sum())
 
-
-def _by_models(sums: Matrix, expected: Matrix) -> float:
-    """The log-likelihood of classes by what models expect alone."""
-    return float((sums * np.log(np.maximum(expected, 1e-6))).sum())
+    return _likeliest(float((known.sums * np.log(np.maximum(expected, 1e-6))).sum()), likelihood)
 
 
 def _strength_of_numbers(rows: NDArray[np.float64], errors: NDArray[np.float64], within: float) -> float:
@@ -259,18 +265,7 @@ def _strength_of_numbers(rows: NDArray[np.float64], errors: NDArray[np.float64],
         variances = within * (1 / rows + 1 / strength)
         return float(-0.5 * (np.log(variances) + errors**2 / variances).sum())
 
-    best, found = likelihood(float("inf")), float("inf")
-    for tried in _STRENGTHS:
-        if (tried_likelihood := likelihood(tried)) > best + 1.0:
-            best, found = tried_likelihood, tried
-    return found
-
-
-def _require_models() -> None:
-    try:
-        import sklearn.ensemble  # noqa: F401
-    except ImportError:
-        raise MissingPackage("scikit-learn", "learn", "Denoising") from None
+    return _likeliest(likelihood(float("inf")), likelihood)
 
 
 def fixed_shares(shares: Matrix, bits: int = 16) -> NDArray[np.int64]:

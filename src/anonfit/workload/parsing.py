@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from anonfit.errors import MissingPackage, SpecError, did_you_mean
 from anonfit.tables.schema import ColumnType
-from anonfit.workload.literals import Form, Literal, values_of, written
 from anonfit.workload.predicates import (
     And,
     ColumnKind,
@@ -24,6 +23,7 @@ from anonfit.workload.predicates import (
     all_of,
     any_of,
 )
+from anonfit.workload.truth import Form, Literal, values_of, written
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -98,7 +98,7 @@ def _parsed(text: str, names: Iterable[str]) -> exp.Expr:
     if len(text) > LONGEST:
         raise _Fault(f"it has {len(text)} characters; at most {LONGEST} are read")
     try:
-        return _syntax_tree(text)
+        return (_tree_of_short if len(text) <= SHORT else _tree_of_long)(text)
     except sqlglot.errors.ParseError as error:
         details = error.errors[0] if error.errors else {}
         near = details.get("highlight") or text
@@ -111,13 +111,6 @@ def _parsed(text: str, names: Iterable[str]) -> exp.Expr:
         raise _Fault("a quote is opened and not closed; write texts as 'text' and names as \"name\"") from None
 
 
-def _syntax_tree(text: str) -> exp.Expr:
-    """What sqlglot makes of a text. A request is read several times, and has thousands of short texts or few long ones,
-    which take long to parse; trees are looked at and not changed.
-    """
-    return (_tree_of_short if len(text) <= SHORT else _tree_of_long)(text)
-
-
 def _new_tree(text: str) -> exp.Expr:
     import sqlglot
     from sqlglot import exp
@@ -125,6 +118,8 @@ def _new_tree(text: str) -> exp.Expr:
     return sqlglot.parse_one(text, into=exp.Condition, dialect=_dialect())
 
 
+# A request is read several times, and has thousands of short texts or few long ones, which take long to parse; trees
+# are looked at and not changed.
 _tree_of_short = lru_cache(maxsize=4096)(_new_tree)
 _tree_of_long = lru_cache(maxsize=16)(_new_tree)
 
@@ -231,7 +226,9 @@ class _Reader:
             raise _Fault(f"{_quoted(_sql(node))} names a table; there is only one, so write its columns alone")
         kind = self.columns.get(name)
         if kind is None:
-            raise _Fault(f"there is no column '{name}'; {self.nearest(name)}")
+            alike = [known for known in self.columns if known.lower() == name.lower()]
+            meant = f"did you mean '{alike[0]}'?" if alike else did_you_mean(name, self.columns)
+            raise _Fault(f"there is no column '{name}'; {meant}")
         if not kind.is_released:
             raise _Fault(
                 f"the column '{name}' is not released (its role is '{kind.declared.role}'), so nobody can select by it"
@@ -241,11 +238,6 @@ class _Reader:
                 f"the column '{name}' holds neither numbers, dates, texts nor truths, so nothing can be compared"
             )
         return name, kind
-
-    def nearest(self, name: str) -> str:
-        """What an unknown name may have meant."""
-        alike = [known for known in self.columns if known.lower() == name.lower()]
-        return f"did you mean '{alike[0]}'?" if alike else did_you_mean(name, self.columns)
 
     def inner(self, node: exp.Expr) -> exp.Expr:
         """What is within parentheses."""

@@ -21,9 +21,9 @@ from anonfit.tables.scales import on_axis
 from anonfit.tables.schema import Column, ColumnType, Domain, NominalDomain, Role, name_positions
 from anonfit.tables.taxonomy_leaves import leaf_positions
 from anonfit.workload.coding import Selection, SelectionCoder
-from anonfit.workload.literals import name_in, written
 from anonfit.workload.parsing import parse_predicate
 from anonfit.workload.predicates import (
+    LIMIT,
     ColumnKind,
     Condition,
     Holding,
@@ -33,8 +33,7 @@ from anonfit.workload.predicates import (
     conditions_of,
     kinds_of,
 )
-from anonfit.workload.rectangles import LIMIT
-from anonfit.workload.truth import ColumnValues, RawTable, TableValues
+from anonfit.workload.truth import ColumnValues, RawTable, TableValues, name_in, written
 
 
 def selections_of_each(column: ColumnValues, domain: Domain | None) -> list[tuple[str, Condition]]:

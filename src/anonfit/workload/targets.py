@@ -221,18 +221,6 @@ def rounded_sum(numbers: NDArray[np.float64], times: NDArray[np.int64]) -> float
     )
 
 
-def share_target(
-    request: TargetRequest, shares: NDArray[np.float64], *, own: int, measured_by: Impurity = Impurity.ENTROPY
-) -> ShareTarget:
-    """Shares of classes in fixed point."""
-    return ShareTarget(request.column, fixed_shares(shares, bits=SHARE_BITS), request.weight, own, measured_by)
-
-
-def _are_classes(predicted: NDArray[Any]) -> bool:
-    is_whole = predicted.dtype.kind in "iu" or bool((predicted % 1 == 0).all())
-    return len(np.unique(predicted)) <= (FEW_WHOLE if is_whole else FEW)
-
-
 def can_predict(model: Any) -> bool:
     """Whether something is a model, fitted or not: an object that predicts."""
     return not isinstance(model, type) and any(
@@ -266,7 +254,8 @@ def predicted_target(
                 f"workload.targets: predict_proba of the model of '{request.column}' must give every row a share of "
                 "each class, none negative or missing; use a model of one target that does."
             )
-        return share_target(request, shares.astype(np.float64), own=own, measured_by=measured_by)
+        fixed = fixed_shares(shares.astype(np.float64), bits=SHARE_BITS)
+        return ShareTarget(request.column, fixed, request.weight, own, measured_by)
     predicted = _predictions(request, "predict", rows, names)
     if predicted.ndim != 1:
         raise RequestError(
@@ -274,7 +263,8 @@ def predicted_target(
         )
     if predicted.dtype.kind == "f" and np.isinf(predicted).any():
         raise RequestError(f"workload.targets: some predictions of the model of '{request.column}' are infinite.")
-    if predicted.dtype.kind in "fiu" and not _are_classes(predicted):
+    is_whole = predicted.dtype.kind in "iu" or (predicted.dtype.kind == "f" and bool((predicted % 1 == 0).all()))
+    if predicted.dtype.kind in "fiu" and len(np.unique(predicted)) > (FEW_WHOLE if is_whole else FEW):
         return number_target(request, predicted.astype(np.float64), masses=masses, own=own)
     values, classes = np.unique(predicted.astype(str), return_inverse=True)
     return ClassTarget(request.column, classes.astype(np.int64), len(values), request.weight, own, measured_by)

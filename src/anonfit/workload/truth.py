@@ -1,23 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rows of a raw table satisfy a predicate, exactly. Conditions are tried on the distinct values of a column."""
+"""The values of a predicate, what a written number, text, date or truth means in a column, and which rows of a raw
+table satisfy a predicate, exactly. Conditions are tried on the distinct values of a column.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
+from enum import StrEnum
+from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol
+from math import ceil, floor, inf
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.errors import DataError
+from anonfit.errors import DataError, did_you_mean
 from anonfit.tables.codebook import typed
 from anonfit.tables.frames import categorized
-from anonfit.tables.scales import Axis, on_axis
+from anonfit.tables.scales import START_OF_TIME, Axis, on_axis
 from anonfit.tables.schema import ColumnType, name_positions, require_known, texts_of
+from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions
-from anonfit.workload.literals import compared
 from anonfit.workload.predicates import (
     And,
     ColumnKind,
@@ -25,10 +31,239 @@ from anonfit.workload.predicates import (
     Holding,
     Predicate,
     Relation,
+    Value,
     column_of,
     conditions_of,
     evaluated,
 )
+
+DAY = 24 * 3600 * 10**6
+
+
+def has_steps(dtype: pl.DataType) -> bool:
+    """Whether there is a next value after each: whole numbers, decimals and days. Times and fractions are held to be
+    dense, since the next microsecond makes no sense in a label.
+    """
+    return dtype.is_integer() or dtype.is_decimal() or dtype == pl.Date
+
+
+def place_of(value: Value, dtype: pl.DataType) -> Fraction | float:
+    """Where a value stands on the axis of a column type: exactly, or as the nearest float that the column can hold."""
+    if isinstance(value, datetime):
+        time = value - START_OF_TIME
+        microseconds = (time.days * 86_400 + time.seconds) * 10**6 + time.microseconds
+        return Fraction(microseconds, DAY if dtype == pl.Date else 1)
+    assert isinstance(value, Fraction)
+    if isinstance(dtype, pl.Decimal):
+        return value * Fraction(10) ** int(dtype.scale or 0)
+    if dtype.is_integer():
+        return value
+    try:
+        number = float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
+    # So that 37.1 is 37.1 also in a column of 32 bits.
+    return float(np.float32(number)) if dtype == pl.Float32 else number
+
+
+def compared(axis: Axis, relation: Relation, values: tuple[Value, ...], dtype: pl.DataType) -> NDArray[np.bool_]:
+    """Which numbers of an axis stand in a relation to the values."""
+    places = [place_of(value, dtype) for value in values]
+    if relation in (Relation.IN, Relation.NOT_IN):
+        if axis.dtype.kind == "i":  # it can hold whole numbers of 64 bits
+            whole = [int(place) for place in places if place % 1 == 0 and -(2**63) <= place < 2**63]
+            equal = np.isin(axis, np.array(whole, dtype=np.int64))
+        else:
+            equal = np.isin(axis, np.array(places, dtype=np.float64))
+        return ~equal if relation == Relation.NOT_IN else equal
+    (place,) = places
+    # Against whole numbers a fraction is rounded to the side on which it changes nothing.
+    low, high = (ceil(place), floor(place)) if isinstance(place, Fraction) else (place, place)
+    if relation == Relation.AT_LEAST:
+        return axis >= low
+    if relation == Relation.LESS:
+        return axis < low
+    return axis <= high if relation == Relation.AT_MOST else axis > high
+
+
+def cut_places(relation: Relation, value: Value, dtype: pl.DataType) -> list[int | float]:
+    """Where cuts part what is selected from what is not: above each place on the one side, below it on the other.
+
+    On a dense axis AT_MOST and MORE have none: the cut is anywhere between the value and the next one.
+    """
+    place = place_of(value, dtype)
+    if not has_steps(dtype):
+        number = int(place) if isinstance(place, Fraction) else place
+        return [] if relation in (Relation.AT_MOST, Relation.MORE) else [number]
+    assert isinstance(place, Fraction)
+    if relation in (Relation.AT_LEAST, Relation.LESS):
+        return [ceil(place)]
+    if relation in (Relation.AT_MOST, Relation.MORE):
+        return [floor(place) + 1]
+    return [int(place), int(place) + 1] if place.denominator == 1 else []
+
+
+LONGEST_NUMBER = 400
+"""Digits and exponents beyond it are refused: no text may ask for a number of unbounded size."""
+
+
+class Form(StrEnum):
+    """How a value is written."""
+
+    NUMBER = "number"
+    TEXT = "text"
+    DATE = "date"
+    TRUTH = "truth"
+
+
+class Literal(NamedTuple):
+    """A value as it is written: what it is, its text, and the words of the predicate that say so."""
+
+    form: Form
+    text: str
+    quoted: str
+
+
+def number_in(text: str) -> Fraction | None:
+    """The exact number that a text is, if it is one."""
+    mantissa, _, exponent = text.lower().partition("e")
+    if len(mantissa) > LONGEST_NUMBER or len(exponent) > 4 or "/" in text or "_" in text:
+        return None
+    try:
+        return Fraction(text) if not exponent or abs(int(exponent)) <= LONGEST_NUMBER else None
+    except ValueError:
+        return None
+
+
+def moment_in(text: str) -> datetime | None:
+    """The date or time that a text is, if it is one in ISO form."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo is not None else moment
+    except (ValueError, OverflowError):
+        return None
+
+
+def plain_in(text: str, holding: Holding) -> Value | None:
+    """The number or moment that a text is, in a column of numbers or dates; in others a text is itself."""
+    if holding == Holding.NUMBERS:
+        return number_in(text)
+    return moment_in(text) if holding == Holding.DATES else text
+
+
+def values_of(literal: Literal, kind: ColumnKind) -> tuple[Value, ...]:
+    """What a literal means in a column: one value, or the leaves below a node of its taxonomy.
+
+    Raises:
+        ValueError: The column cannot hold such a value; the message says why and what can be written.
+    """
+    if kind.type == ColumnType.ORDINAL:
+        return (_known(_name(literal), kind.declared.order, "its order"),)
+    taxonomy = kind.declared.taxonomy
+    if taxonomy is not None and literal.form == Form.TEXT:
+        leaves = _leaves(taxonomy, literal.text)
+        if leaves:
+            return tuple(name_in(leaf, kind) for leaf in leaves)
+    value = _plain(literal, kind)
+    _check_declared(value, literal, kind)
+    return (value,)
+
+
+def _name(literal: Literal) -> str:
+    """A literal as a name: in columns of names a number is the name that is written with its digits."""
+    if literal.form == Form.DATE:
+        raise ValueError(f"{literal.quoted} is a date, and the column holds names; write one in single quotes")
+    return literal.text
+
+
+def name_in(leaf: str, kind: ColumnKind) -> str:
+    """A leaf as the name that rows are compared by: truths whatever the case they are written in."""
+    return leaf.lower() if kind.holding == Holding.TRUTHS else leaf
+
+
+def _plain(literal: Literal, kind: ColumnKind) -> Value:
+    """A literal as a value of the column's kind."""
+    if kind.holding == Holding.TEXTS:
+        if literal.form == Form.TRUTH:
+            raise ValueError(f"{literal.quoted} is a truth, and the column holds texts; write one in single quotes")
+        return _name(literal)
+    nominal = kind.type == ColumnType.NOMINAL
+    if kind.holding == Holding.TRUTHS:
+        if literal.text.lower() in ("true", "false") and literal.form in (Form.TRUTH, Form.TEXT):
+            return literal.text.lower()
+        raise ValueError(f"{literal.quoted} is neither TRUE nor FALSE, and the column holds nothing else")
+    value: Value | None = None
+    if kind.holding == Holding.NUMBERS:
+        if literal.form == Form.NUMBER or (nominal and literal.form == Form.TEXT):
+            value = number_in(literal.text)
+        if value is None:
+            if literal.form == Form.TEXT and number_in(literal.text) is not None:
+                what = f"is a text, and the column holds numbers; write {literal.text} without quotes"
+            else:
+                what = "is no number, and the column holds numbers; write one without quotes"
+            raise ValueError(f"{literal.quoted} {what}")
+        return value
+    if literal.form in (Form.TEXT, Form.DATE):
+        value = moment_in(literal.text)
+    if value is None:
+        raise ValueError(f"{literal.quoted} is no date, and the column holds dates; write one as '2020-01-31'")
+    return value
+
+
+def _leaves(taxonomy: Taxonomy, name: str) -> tuple[str, ...]:
+    """The leaf of a name, or all leaves below the node of that name; none if there is no such node."""
+    if name in taxonomy.leaf_position:
+        return (name,)
+    if name not in taxonomy.names:
+        return ()
+    node = taxonomy.find(name)
+    return taxonomy.leaves[taxonomy.first_leaf[node] : taxonomy.last_leaf[node] + 1]
+
+
+def _check_declared(value: Value, literal: Literal, kind: ColumnKind) -> None:
+    """Refuse a value that a declared taxonomy or domain does not hold: it can only be a slip."""
+    if kind.type != ColumnType.NOMINAL:
+        return
+    taxonomy = kind.declared.taxonomy
+    if taxonomy is not None:
+        if isinstance(value, str):
+            _known(value, [name_in(name, kind) for name in taxonomy.names], "its taxonomy")
+        elif leaf_of_value(taxonomy, value) < 0:
+            raise ValueError(f"no leaf of its taxonomy holds {literal.quoted}; name a node, or a value of a leaf")
+    elif kind.declared.domain:
+        names = [name_in(str(name), kind) for name in kind.declared.domain]
+        if isinstance(value, str):
+            _known(value, names, "its domain")
+        elif value not in [plain_in(name, kind.holding) for name in names]:
+            raise ValueError(f"{literal.quoted} is not in its domain; {did_you_mean(literal.text, names)}")
+
+
+def _known(name: str, names: Iterable[str], where: str) -> str:
+    known = list(names)
+    if name not in known:
+        raise ValueError(f"'{name}' is not in {where}; {did_you_mean(name, known)}")
+    return name
+
+
+def written(value: Value) -> str:
+    """A value as SQL writes it."""
+    if isinstance(value, Fraction):
+        return str(int(value) if value.denominator == 1 else float(value))
+    if isinstance(value, datetime):
+        is_day = value == datetime(value.year, value.month, value.day)
+        return f"'{value.date() if is_day else value}'"
+    return "'" + value.replace("'", "''") + "'"
+
+
+def leaf_of_value(taxonomy: Taxonomy, value: Fraction | datetime) -> int:
+    """The position of the leaf that holds a number or moment, -1 if none does."""
+    if isinstance(value, datetime):
+        series = pl.Series([value], dtype=pl.Datetime("us"))
+    elif value.denominator == 1 and abs(value) < 2**63:
+        series = pl.Series([int(value)], dtype=pl.Int64)
+    else:
+        series = pl.Series([float(value)], dtype=pl.Float64)
+    return int(leaf_positions(taxonomy, series)[0])
 
 
 def holds(predicate: Predicate, frame: pl.DataFrame) -> NDArray[np.bool_]:

@@ -15,7 +15,7 @@ from tree_reference import Node, Table, grow, leaf_of, spans_of
 from anonfit.algorithms.trees import growing
 from anonfit.algorithms.trees.building import prune
 from anonfit.algorithms.trees.growing import DecisionTreeGrower, Demand, GrownTree, Variant
-from anonfit.algorithms.trees.spans import find_spans
+from anonfit.algorithms.trees.tree import find_spans
 from anonfit.engines.tree import LEAF
 from anonfit.errors import Infeasible, RequestError
 

@@ -65,7 +65,7 @@ def test_tree_of_figure_1() -> None:
 
 
 def test_who_has_which_span() -> None:
-    from anonfit.algorithms.trees.spans import find_spans
+    from anonfit.algorithms.trees.tree import find_spans
 
     tree = grown(3)
     _, of_row = find_spans(

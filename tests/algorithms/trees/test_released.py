@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -134,6 +136,21 @@ def test_a_moved_cut_is_found_by_the_audit() -> None:
         ReleasedTree.from_model_json(json.dumps(written)), frame.with_columns(pl.Series("class", y)), k=10
     )
     assert not found.passed
+
+
+@pytest.mark.parametrize("cut", [10**400, -(10**400), 1e308])
+def test_a_cut_beyond_all_numbers_is_no_crash(cut: float, tmp_path: Path) -> None:
+    fitted, frame, y = classifier(0)
+    written = json.loads(release_tree(fitted.tree_).to_model_json())
+    next(one for one in written["columns"] if one.get("cuts"))["cuts"][-1 if cut > 0 else 0] = cut
+    (tmp_path / "model.json").write_text(json.dumps(written))
+    data = frame.with_columns(pl.Series("class", y))
+    for read in (
+        lambda: af.audit_tree(tmp_path / "model.json", data, target="class", k=10),
+        lambda: af.load_tree(tmp_path / "model.json").predict(frame),
+    ):
+        with contextlib.suppress(af.AnonfitError):
+            read()
 
 
 DAMAGES: dict[str, Any] = {

@@ -29,7 +29,7 @@ def engine_of(name: str, frame: pl.DataFrame, folder: Path) -> Iterator[OutOfCor
     frame.write_parquet(folder / "rows.parquet")
     if name == "spark":
         from anonfit.engines.spark.engine import SparkEngine
-        from anonfit.engines.spark.sources import from_files
+        from anonfit.engines.spark.source import from_files
 
         engine = SparkEngine(from_files(spark_session(), [folder / "rows.parquet"], frame.schema, {}), frame.schema)
         try:
@@ -38,8 +38,8 @@ def engine_of(name: str, frame: pl.DataFrame, folder: Path) -> Iterator[OutOfCor
             engine.close()
         return
     assert name == "duckdb"
-    from anonfit.engines.duckdb.connection import connect
     from anonfit.engines.duckdb.engine import DuckDBEngine
+    from anonfit.engines.duckdb.source import connect
 
     with connect(folder / "spill", memory=256 * 2**20, threads=2) as connection:
         yield DuckDBEngine(connection, [folder / "rows.parquet"], frame.schema)

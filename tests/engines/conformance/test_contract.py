@@ -11,8 +11,8 @@ import pytest
 from test_same_release import CASES, check
 
 import anonfit as af
-from anonfit.engines.catalogue import ENGINES as KINDS
-from anonfit.engines.catalogue import EngineKind, register_engine
+from anonfit.engines.contract import ENGINES as KINDS
+from anonfit.engines.contract import EngineKind, register_engine
 from anonfit.testing.engine import check_engine, open_plain
 from engines import ENGINES, engine_of
 

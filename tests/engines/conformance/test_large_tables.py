@@ -19,11 +19,10 @@ from test_same_release import _made, _spec
 from anonfit.api import run
 from anonfit.auditing import measuring
 from anonfit.errors import AnonfitError, AuditFailed
-from anonfit.release import result as made
-from anonfit.release import table as large_tables
+from anonfit.release import draft as made
+from anonfit.release.draft import drawn_regions
 from anonfit.release.evidence import audit_draft, both_reports
 from anonfit.release.publish import publish_draft
-from anonfit.release.table import drawn_regions
 from anonfit.spec.keywords import spec_of_keywords
 
 CASES = cases(FACTORS, 200)
@@ -101,8 +100,8 @@ def test_a_published_folder_and_a_lazy_frame_of_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("huge", [1 << 16, 6, 0], ids=["none huge", "some huge", "all huge"])
 def test_figures_of_regions_that_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, huge: int) -> None:
-    monkeypatch.setattr(large_tables, "DRAWN", 300)
-    monkeypatch.setattr(large_tables, "HUGE", huge)
+    monkeypatch.setattr(made, "DRAWN", 300)
+    monkeypatch.setattr(made, "HUGE", huge)
     _people().write_parquet(tmp_path / "people.parquet")
     spec = spec_of_keywords(str(tmp_path / "people.parquet"), WORDS)
     found, expected = _made(spec, "duckdb"), _made(spec, "memory")

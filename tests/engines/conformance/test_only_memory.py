@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit.engines.catalogue import CAPABILITIES
+from anonfit.engines.contract import CAPABILITIES
 from anonfit.errors import SpecError
 from anonfit.release import engine as release_engine
 from anonfit.release.run import make
@@ -71,7 +71,7 @@ def test_auto_takes_memory_where_the_table_fits(tmp_path):
 
 def test_auto_takes_duckdb_where_it_does_not(tmp_path, monkeypatch):
     monkeypatch.setattr(release_engine, "available_memory", lambda: 300)
-    monkeypatch.setattr("anonfit.engines.duckdb.sources.LEAST_MEMORY", 64 * 2**20)
+    monkeypatch.setattr("anonfit.engines.duckdb.source.LEAST_MEMORY", 64 * 2**20)
     _table().write_parquet(tmp_path / "table.parquet")
     words = {"quasi_identifiers": ["age"], "targets": ["ill"], "identifiers": ["who"], "k": 2}
     release = af.anonymize(str(tmp_path / "table.parquet"), **words)

@@ -16,11 +16,10 @@ from test_same_release import _answered, _made
 
 from anonfit.auditing import measuring
 from anonfit.errors import DataError
+from anonfit.release import draft as made
 from anonfit.release import engine as release_engine
-from anonfit.release import result as made
-from anonfit.release import table
+from anonfit.release.draft import Draft
 from anonfit.release.evidence import audit_draft, both_reports
-from anonfit.release.result import Draft
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.spec.model import QueryLogSpec, Spec
 from anonfit.workload.logs import merging
@@ -143,8 +142,8 @@ def test_a_table_that_is_never_read_as_a_whole(
 @pytest.mark.parametrize("huge", [1 << 16, 6, 0], ids=["none huge", "some huge", "all huge"])
 def test_queries_are_judged_on_rows_that_are_drawn(huge: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(made, "MANY_ROWS", 10)
-    monkeypatch.setattr(table, "DRAWN", 150)
-    monkeypatch.setattr(table, "HUGE", huge)
+    monkeypatch.setattr(made, "DRAWN", 150)
+    monkeypatch.setattr(made, "HUGE", huge)
     found = _made(_spec(tmp_path, 2, selections=10), "duckdb", 40)
     for report in both_reports(found, audit_draft(found, found.stored.path)):
         assert report["measured_on"]["rows"] < 400

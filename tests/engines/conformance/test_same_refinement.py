@@ -21,7 +21,7 @@ from anonfit.engines.duckdb import engine as duckdb_engine
 from anonfit.engines.duckdb.engine import DuckDBEngine
 from anonfit.errors import AnonfitError, TooManyGroups
 from anonfit.release.run import make
-from anonfit.runtime.progress import Stopping
+from anonfit.runtime.process import Stopping
 from anonfit.spec.keywords import spec_of_keywords
 from engines import ENGINES, FAST_ENGINES
 

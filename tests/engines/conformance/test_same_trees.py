@@ -19,8 +19,8 @@ from random_requests import FACTORS, random_request
 from anonfit.auditing import measuring
 from anonfit.engines.duckdb import engine as duckdb_engine
 from anonfit.errors import AnonfitError, AuditFailed, EngineError
+from anonfit.release import draft as held
 from anonfit.release import engine as release_engine
-from anonfit.release import result as held
 from anonfit.release.evidence import audit_draft, both_reports
 from anonfit.release.run import make
 from anonfit.release.trees import make_tree_of, publish_tree
@@ -213,5 +213,5 @@ def test_nothing_left_is_one_sentence_on_every_engine(tmp_path):
 
 def test_auto_takes_duckdb_for_a_tree_that_does_not_fit(tmp_path, monkeypatch):
     monkeypatch.setattr(release_engine, "available_memory", lambda: 300)
-    monkeypatch.setattr("anonfit.engines.duckdb.sources.LEAST_MEMORY", 64 * 2**20)
+    monkeypatch.setattr("anonfit.engines.duckdb.source.LEAST_MEMORY", 64 * 2**20)
     assert make_tree_of(_people_spec(tmp_path)).engine == "duckdb"

@@ -15,10 +15,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import anonfit as af
-from anonfit.engines.spark import session, sources
+from anonfit.engines.spark import source as sources
 from anonfit.engines.spark import write as writing
 from anonfit.errors import DataError, EngineError, SpecError
-from anonfit.release import result as made
+from anonfit.release import draft as made
 from anonfit.tables.frames import spark_types
 from spark_sessions import spark_frame, spark_session
 
@@ -174,7 +174,7 @@ def test_memory_is_set_by_spark():
 @pytest.mark.parametrize("folder", ["source", "data.parquet.parts"])
 def test_rows_are_not_written_where_executors_do_not_see_the_spill_folder(tmp_path, monkeypatch, folder):
     """As on a machine that has another disk in its place."""
-    real = sources.seen_mark
+    real, real_result_of = sources.seen_mark, sources.result_of
 
     def mark(place: Path) -> str:
         found = Path(real(place))
@@ -186,7 +186,7 @@ def test_rows_are_not_written_where_executors_do_not_see_the_spill_folder(tmp_pa
 
     def result_of(work: Any) -> Any:
         try:
-            return session.result_of(work)
+            return real_result_of(work)
         except EngineError:
             seen.append([path.name for path in tmp_path.rglob("*.parquet") if folder in str(path)])
             raise

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_series_equal
 
-from anonfit.engines.spark.storage import is_storable, restored, spark_type, stored, stored_type
+from anonfit.engines.spark.rows import is_storable, restored, spark_type, stored, stored_type
 
 NOW = datetime(2024, 2, 29, 12, 30, 15, 123456)
 COLUMNS: list[tuple[list[Any], Any, str]] = [

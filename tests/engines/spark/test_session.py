@@ -45,7 +45,7 @@ def test_a_session_of_its_own_is_silent(source):
 MODES = """
 import sys
 from pathlib import Path
-from anonfit.engines.spark.session import session
+from anonfit.engines.spark.source import session
 spark = session()
 spark.range(100).repartition(3).count()
 print(*(oct(path.stat().st_mode & 0o777) for path in Path(sys.argv[1]).rglob("*")))
@@ -65,7 +65,7 @@ def test_only_the_owner_reads_what_a_session_of_its_own_writes(tmp_path):
 
 INTERRUPTED = """
 import os, signal, threading, time
-from anonfit.engines.spark.session import session, result_of
+from anonfit.engines.spark.source import session, result_of
 spark = session()
 def interrupt():
     while not spark.sparkContext.statusTracker().getActiveJobsIds():

@@ -9,9 +9,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from anonfit.engines.contract import Move
-from anonfit.engines.spark.engine import Route
-from anonfit.engines.spark.packs import CONTENT, NODE, pack, packed, unpack, unpacked
-from anonfit.engines.spark.rows import ROWS, SET, Survey
+from anonfit.engines.spark.route import Route
+from anonfit.engines.spark.rows import CONTENT, NODE, ROWS, SET, Survey, pack, packed, unpack, unpacked
 from anonfit.engines.spark.write import NUMBER, _keys, _parts, _sorted, edges_of
 
 

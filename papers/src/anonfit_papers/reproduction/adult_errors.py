@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 import polars as pl
 
 from anonfit_papers.datasets import ADULT
-from anonfit_papers.reproduction.adult_parts import SETTING, TOP, TOPS, baseline, masked_part, removed
+from anonfit_papers.reproduction.adult_parts import READING, SETTING, SHARES, TOP, TOPS, baseline, masked_part, removed
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
+from anonfit_papers.reproduction.learner_words import J48_SETTINGS, NOBODY
 
 K = 500
 KEPT_WHOLE = ("capital-gain", "age", "relationship", "sex")
@@ -63,6 +64,9 @@ CUT_OF_SEVEN = Experiment(
     ("T3",),
     "For Top7 and k = 500, Cg, Ag, Re and S are masked to ANY, the other three to some detail.",
     "Exact.",
+    READING,
+    SHARES,
+    NOBODY,
     _cut_plan,
     _cut_judge,
     lambda _: ADULT,
@@ -97,6 +101,9 @@ BASELINE_ERROR = Experiment(
     ("T4",),
     "C4.5 errs on 14.7 % of the test records (BE).",
     "14.0 to 15.2 %.",
+    READING,
+    SHARES,
+    f"{J48_SETTINGS}.",
     _single(baseline),
     _base_judge,
     lambda _: ADULT,
@@ -126,6 +133,9 @@ UPPER_ERROR = Experiment(
     ("T4",),
     "C4.5 errs on 21.5 % of the test records if Top7 is removed (UE).",
     "20.5 to 22.5 %.",
+    READING,
+    SHARES,
+    f"{J48_SETTINGS}.",
     _upper_plan,
     _upper_judge,
     lambda _: ADULT,
@@ -156,6 +166,9 @@ ERROR_AT_500 = Experiment(
     ("T3",),
     "For Top7 and k = 500, AE is only about 2 points above BE = 14.7 %: about 16.7 %.",
     "16.2 to 17.3 %.",
+    READING,
+    SHARES,
+    f"{J48_SETTINGS}.",
     _at_500_plan,
     _at_500_judge,
     lambda _: ADULT,

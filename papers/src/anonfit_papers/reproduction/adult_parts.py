@@ -18,10 +18,13 @@ from anonfit_papers.reproduction.masking import J48, error_of, mask
 KS = (*range(20, 201, 20), *range(300, 1001, 100))
 TOP = 7
 TOPS = (5, 7, 9)
-SETTING = (
-    "UCI Adult without incomplete records (30,162 for training, 15,060 for testing), masked together; J48 of Weka in "
-    "place of C4.5."
+SETTING = "UCI Adult without incomplete records (30,162 for training, 15,060 for testing), masked together."
+READING = (
+    "Every value of a taxonomy's cut is a candidate, refinements without gain are not made, and the taxonomies are "
+    "those of the authors' program, where the paper prints only their sizes."
 )
+ADULT_SHARES = "At most 50,000 75.1 %, more 24.9 %"
+SHARES = f"{ADULT_SHARES} in the training file, 75.4 and 24.6 % in the test file."
 
 
 @cache

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from anonfit_papers.datasets import ADULT
+from anonfit_papers.reproduction.adult_parts import SHARES
 from anonfit_papers.reproduction.anonymous_trees import TRAINING, grown_part
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
+from anonfit_papers.reproduction.learner_words import TREE_SETTINGS
 
 VARIANTS = ("id3", "c45")
 KS = (10, 25, 50, 75, 100, 250, 500, 750, 1000, 2000)
@@ -143,6 +145,9 @@ EXPOSED_CLASSES = Experiment(
     "The persons whose class an attacker infers with certainty drop to zero for ID3 only for k beyond 750; for C4.5 at "
     "k = 75, and are below 0.5 % for smaller k.",
     "ID3 nobody at k ≥ 1000 and somebody at k ≤ 500; C4.5 below 0.5 % for all k and nobody for k ≥ 100.",
+    "Exposed are persons of spans in which all have the same class.",
+    SHARES,
+    f"{TREE_SETTINGS}.",
     _plan_exposure,
     _judge_exposure,
     lambda _: ADULT,
@@ -156,6 +161,9 @@ CONFIDENCE_LIMITS = Experiment(
     (),
     "The lowest limit that can be kept is 75.1 %; at 85 % and below ID3 learns nothing of use; C4.5 goes lower.",
     "The floor exactly; the error of ID3 at 85 % within 0.5 points of the majority's.",
+    "The limit is asked of every span that has persons, and of the root.",
+    SHARES,
+    f"{TREE_SETTINGS}.",
     _plan_limits,
     _judge_limits,
     lambda _: ADULT,

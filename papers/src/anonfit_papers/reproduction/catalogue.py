@@ -3,27 +3,30 @@
 
 from __future__ import annotations
 
-from anonfit_papers.reproduction.adult_curves import GENERALIZED_ADULT, NAIVE_BAYES_ADULT, SUPPRESSED_ADULT
+from anonfit_papers.reproduction.adult_curves import GENERALIZED_ADULT, SUPPRESSED_ADULT
 from anonfit_papers.reproduction.adult_errors import BASELINE_ERROR, CUT_OF_SEVEN, ERROR_AT_500, UPPER_ERROR
 from anonfit_papers.reproduction.anonymous_tree_errors import ANONYMOUS_C45, ANONYMOUS_ID3
 from anonfit_papers.reproduction.anonymous_tree_exposure import CONFIDENCE_LIMITS, EXPOSED_CLASSES
-from anonfit_papers.reproduction.census_accuracy import CENSUS_ACCURACY
+from anonfit_papers.reproduction.bounding_regions import BOUNDING_REGIONS
+from anonfit_papers.reproduction.census_accuracy import CENSUS_ACCURACY, CENSUS_ACCURACY_BY_NUMBER
 from anonfit_papers.reproduction.census_numbers import CENSUS_NUMBERS
 from anonfit_papers.reproduction.contraceptives import CONTRACEPTIVES
 from anonfit_papers.reproduction.credit import CREDIT_SCREENING, GERMAN_CREDIT
 from anonfit_papers.reproduction.credit_weights import CREDIT_WEIGHTS
-from anonfit_papers.reproduction.entropy_and_size import ENTROPY_AND_SIZE
-from anonfit_papers.reproduction.forest_overfits import FOREST_OVERFITS
+from anonfit_papers.reproduction.entropy_and_size import ENTROPY_AND_SIZE, ENTROPY_AND_SIZE_BY_NUMBER
+from anonfit_papers.reproduction.forest_overfits import FOREST_OVERFITS, FOREST_OVERFITS_BY_NUMBER
 from anonfit_papers.reproduction.frame import Experiment
 from anonfit_papers.reproduction.imprecision import IMPRECISION
 from anonfit_papers.reproduction.interval_trees import INTERVAL_TREES
+from anonfit_papers.reproduction.joint_score import JOINT_SCORE
 from anonfit_papers.reproduction.loss_metrics import LOSS_METRICS
 from anonfit_papers.reproduction.metrics_and_tasks import METRICS_AND_TASKS
 from anonfit_papers.reproduction.mortgage_customers import MORTGAGE_CUSTOMERS
+from anonfit_papers.reproduction.naive_bayes_curves import NAIVE_BAYES_ADULT
 from anonfit_papers.reproduction.one_weight import ONE_WEIGHT
 from anonfit_papers.reproduction.paper_examples import PAPER_EXAMPLES
-from anonfit_papers.reproduction.projection import PROJECTION
-from anonfit_papers.reproduction.random_groups import RANDOM_GROUPS
+from anonfit_papers.reproduction.projection import PROJECTION, PROJECTION_BY_NUMBER
+from anonfit_papers.reproduction.random_groups import RANDOM_GROUPS, RANDOM_GROUPS_BY_NUMBER
 from anonfit_papers.reproduction.refinement_time import REFINEMENT_TIME
 from anonfit_papers.reproduction.several_quasi_identifiers import SEVERAL_QUASI_IDENTIFIERS
 from anonfit_papers.reproduction.several_targets import SEVERAL_TARGETS
@@ -64,4 +67,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     FOREST_OVERFITS,
     METRICS_AND_TASKS,
     INTERVAL_TREES,
+    CENSUS_ACCURACY_BY_NUMBER,
+    ENTROPY_AND_SIZE_BY_NUMBER,
+    RANDOM_GROUPS_BY_NUMBER,
+    PROJECTION_BY_NUMBER,
+    FOREST_OVERFITS_BY_NUMBER,
+    BOUNDING_REGIONS,
+    JOINT_SCORE,
 )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folds of the census table, recoded and learned from: three experiments look at the same parts."""
+"""Folds of the census table, recoded and learned from: three experiments look at the same parts, for each of two
+classes that wages are divided into.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,54 @@ import numpy as np
 
 from anonfit.metrics.groups import class_entropy
 from anonfit_papers.datasets_tables import census, census_numbers, census_sources, fingerprint
-from anonfit_papers.purpose_tables import Task
+from anonfit_papers.purpose_tables import HIGH_WAGE, Task
 from anonfit_papers.reproduction.frame import Measured, Part, Settings
+from anonfit_papers.reproduction.learner_words import BAYES_SETTINGS, FOREST_SETTINGS, J48_SETTINGS
 from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, ORIGINAL, TDS, Holdout, folds
 
 LEARNERS = ("j48", "weka-naive-bayes", "weka-random-forest")
 METHODS = (ORIGINAL, INFOGAIN, TDS, MEDIAN)
+
+
+@dataclass(frozen=True, slots=True)
+class CensusClass:
+    """Where wages are divided into two classes, what that stands for, and which k are looked at."""
+
+    least: int
+    """The lowest wage of the upper class."""
+    ks: tuple[int, ...]
+    reading: str
+    """Which reading of the paper it is."""
+    quick_ks: tuple[int, ...] = (25,)
+    folds: int = 10
+    """How many of the ten folds the experiments look at that are not about the accuracy at each k."""
+
+
+PAPERS_BALANCE = CensusClass(
+    40_000,
+    (2, 5, 10, 25, 100, 500),
+    "The class as balanced as the paper's, which had about 56 % of its records in the lower one: wages of 2018 divided "
+    "at 40,000.",
+    quick_ks=(5, 25, 100),
+    folds=4,
+)
+PAPERS_NUMBER = CensusClass(
+    HIGH_WAGE,
+    (2, 5, 10, 25, 50, 100, 250, 500, 1000),
+    "The class divided at the paper's number, 30,000: wages of 2018 are higher than those of 2003, so most records are "
+    "in the upper class.",
+)
+
+CENSUS_SHARES = {
+    PAPERS_BALANCE: "Low 56.2 %, high 43.8 % (the paper: about 56 % low).",
+    PAPERS_NUMBER: "High 56.5 %, low 43.5 % (the paper: about 56 % low).",
+}
+CENSUS_LEARNERS = f"{J48_SETTINGS}; {BAYES_SETTINGS}; {FOREST_SETTINGS}."
+CENSUS_SETTING = (
+    "51,787 wage earners of the American Community Survey of 2018 in ten states, nine predictors (the paper: another "
+    "sample, of 2003, of the same survey and columns), taxonomies by the words of its dictionary; 10 folds (quick: "
+    "6,000 rows, 3 folds)."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +73,25 @@ class Cell:
     k: int
 
 
-def scale(settings: Settings) -> tuple[int, int | None, tuple[int, ...]]:
+def scale(settings: Settings, of: CensusClass = PAPERS_BALANCE) -> tuple[int, int | None, tuple[int, ...]]:
     """How many folds, how many rows (None: all), and which k."""
-    return settings.choose((3, 6000, (5, 25, 100)), (10, None, (2, 5, 10, 25, 50, 100, 250, 500, 1000)))
+    return settings.choose((3, 6000, of.quick_ks), (10, None, of.ks))
+
+
+def fold_count(settings: Settings, of: CensusClass) -> int:
+    """How many folds are looked at by experiments that are not about the accuracy at each k."""
+    return min(scale(settings)[0], of.folds)
+
+
+def folds_in_words(of: CensusClass) -> str:
+    """Which folds these are, in words."""
+    return "The folds of R19" if of.folds == 10 else f"The first {of.folds} of the ten folds of R19"
 
 
 @cache
-def table(folder: Path, *, numbers: bool = False) -> Task:
-    """The census table, read once; with its class or with its number."""
-    return census_numbers(folder) if numbers else census(folder)
+def table(folder: Path, of: CensusClass | None = PAPERS_BALANCE) -> Task:
+    """The census table, read once; with its class, or with its number where no class is given."""
+    return census_numbers(folder) if of is None else census(folder, of.least)
 
 
 @cache
@@ -45,23 +99,24 @@ def _mark(folder: Path) -> str:
     return fingerprint(folder, census_sources(folder))
 
 
-def key(settings: Settings, of: str) -> dict[str, object]:
+def key(settings: Settings, name: str, of: CensusClass | None = PAPERS_BALANCE) -> dict[str, object]:
     """What all parts of an experiment on the census table have in their keys."""
     count, sample, _ = scale(settings)
-    return {"of": of, "data": _mark(settings.data), "folds": count, "rows": sample}
+    own = {} if of is None else {"least": of.least}
+    return {"of": name, "data": _mark(settings.data), "folds": count, "rows": sample, **own}
 
 
 @cache
-def divided(settings: Settings, fold: int, *, numbers: bool = False) -> Holdout:
+def divided(settings: Settings, fold: int, of: CensusClass | None = PAPERS_BALANCE) -> Holdout:
     """The rows of a fold."""
-    task = table(settings.data, numbers=numbers)
+    task = table(settings.data, of)
     count, sample, _ = scale(settings)
     return Holdout.of(task, *list(folds(len(task.frame), count, sample=sample))[fold])
 
 
-def cells(settings: Settings, methods: Sequence[str] = METHODS) -> list[Cell]:
+def cells(settings: Settings, methods: Sequence[str] = METHODS, of: CensusClass = PAPERS_BALANCE) -> list[Cell]:
     """The folds as each method shows them, for each k."""
-    count, _, ks = scale(settings)
+    count, _, ks = scale(settings, of)
     return [
         Cell(fold, method, k)
         for fold in range(count)
@@ -70,9 +125,9 @@ def cells(settings: Settings, methods: Sequence[str] = METHODS) -> list[Cell]:
     ]
 
 
-def learned(settings: Settings, cell: Cell) -> Measured:
+def learned(settings: Settings, cell: Cell, of: CensusClass = PAPERS_BALANCE) -> Measured:
     """The accuracies of each learner, and two figures of the training rows that look at no model."""
-    holdout = divided(settings, cell.fold)
+    holdout = divided(settings, cell.fold, of)
     recoded = holdout.recoded(cell.method, cell.k)
     target = holdout.targets[0]
     figures: Measured = {}
@@ -88,28 +143,40 @@ def learned(settings: Settings, cell: Cell) -> Measured:
     return figures
 
 
-def rows_in_words(settings: Settings) -> str:
-    """Which rows an experiment looked at, in words."""
-    task = table(settings.data)
+def rows_in_words(settings: Settings, of: CensusClass | None = PAPERS_BALANCE, folds: int | None = None) -> str:
+    """Which rows an experiment looked at, in words, and the share of each class; `folds` where not all are used."""
+    task = table(settings.data, of)
     count, sample, _ = scale(settings)
-    return f"{task.name}: {min(sample or len(task.frame), len(task.frame)):,} rows, {count} folds."
+    used = f"{count} folds" if folds in (None, count) else f"{folds} of {count} folds"
+    rows = f"{task.name}: {min(sample or len(task.frame), len(task.frame)):,} rows, {used}."
+    return rows if of is None else f"{rows} Classes: {shares_in_words(task)}."
 
 
-def learned_parts(settings: Settings) -> list[Part]:
+def shares_in_words(task: Task) -> str:
+    """The share of each class of a table, the largest first."""
+    counts = task.frame[task.target].value_counts(sort=True)
+    return ", ".join(f"{name} {100 * count / len(task.frame):.1f} %" for name, count in counts.iter_rows())
+
+
+def learned_parts(settings: Settings, of: CensusClass = PAPERS_BALANCE) -> list[Part]:
     """The parts of all cells."""
     return [
         Part(
-            {**key(settings, "census accuracy"), "fold": cell.fold, "method": cell.method, "k": cell.k},
+            {**key(settings, "census accuracy", of), "fold": cell.fold, "method": cell.method, "k": cell.k},
             settings.choose(1.0, 7.0),
-            partial(learned, settings, cell),
+            partial(learned, settings, cell, of),
         )
-        for cell in cells(settings)
+        for cell in cells(settings, of=of)
     ]
 
 
-def gave_of(settings: Settings, gave: Sequence[Measured], method: str, k: int) -> list[Measured]:
+def gave_of(
+    settings: Settings, gave: Sequence[Measured], method: str, k: int, of: CensusClass = PAPERS_BALANCE
+) -> list[Measured]:
     """What a method gave for a k, fold by fold."""
     wanted = 0 if method == ORIGINAL else k
     return [
-        part for cell, part in zip(cells(settings), gave, strict=False) if cell.method == method and cell.k == wanted
+        part
+        for cell, part in zip(cells(settings, of=of), gave, strict=False)
+        if cell.method == method and cell.k == wanted
     ]

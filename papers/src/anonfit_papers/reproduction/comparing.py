@@ -11,6 +11,9 @@ import numpy as np
 
 from anonfit.evaluation.result import paired_test
 
+WEAK = 0.05
+"""The p from which on a difference says little."""
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -26,6 +29,11 @@ class Difference:
     def is_above(self, p: float) -> bool:
         """Whether the first is above the second, and that is no chance at this level."""
         return self.mean > 0 and self.p < p
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether chance alone would often part them as much."""
+        return self.p >= WEAK
 
     def __str__(self) -> str:
         """The difference in points."""
@@ -50,6 +58,18 @@ def difference(first: Sequence[float], second: Sequence[float], *, folds: int = 
     test = paired_test(first, second, test_share=1 / (folds - 1) if folds > 1 else 0.0)
     known = len(first) > 1
     return Difference(test.difference, test.p if known else 1.0, test.corrected_p if known else 1.0)
+
+
+def sign_test(first: int, second: int) -> float:
+    """How likely chance alone would give as uneven a number of wins (two-sided; ties are left out).
+
+    Example:
+        >>> sign_test(5, 0)
+        0.0625
+    """
+    wins, trials = max(first, second), first + second
+    tail = sum(math.comb(trials, number) for number in range(wins, trials + 1)) / 2**trials
+    return min(1.0, 2 * float(tail))
 
 
 def correlation(first: Sequence[float], second: Sequence[float]) -> float:

@@ -13,6 +13,7 @@ from anonfit_papers.datasets_tables import contraceptives, fingerprint
 from anonfit_papers.reproduction.comparing import difference, mean_and_error
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
+from anonfit_papers.reproduction.learner_words import J48_SETTINGS
 from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, ORIGINAL, TDS, Holdout, folds
 
 METHODS = (ORIGINAL, INFOGAIN, TDS, MEDIAN)
@@ -83,10 +84,13 @@ CONTRACEPTIVES = Experiment(
     ("C3",),
     "InfoGain Mondrian gives higher test accuracy than TDS and Median Mondrian, shown for J48.",
     "InfoGain above Median and above TDS, averaged over k.",
+    "The paper's taxonomies are not printed: codes of three ordered columns are paired, the others have one level. "
+    "InfoGain is held to be above where its mean over k is.",
+    "None 42.7 %, short-term 34.7 %, long-term 22.6 %.",
+    f"{J48_SETTINGS}.",
     _plan,
     _judge,
     lambda _: CMC,
     "1,473 couples of the UCI archive, three classes; age, children and standard of living are numbers, the other six "
-    "columns have taxonomies (the paper does not print its own); ten folds, ten divisions of the rows (quick: one); "
-    "J48.",
+    "columns have taxonomies (the paper does not print its own); ten folds, ten divisions of the rows (quick: one).",
 )

@@ -4,27 +4,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
 
 from anonfit_papers.datasets_tables import census_sources
-from anonfit_papers.reproduction.census_parts import gave_of, learned_parts, rows_in_words, scale, table
+from anonfit_papers.reproduction.census_parts import (
+    CENSUS_SHARES,
+    PAPERS_BALANCE,
+    PAPERS_NUMBER,
+    CensusClass,
+    gave_of,
+    learned_parts,
+    rows_in_words,
+    scale,
+    table,
+)
 from anonfit_papers.reproduction.comparing import correlation, rank_correlation
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Result, Settings
+from anonfit_papers.reproduction.learner_words import J48_SETTINGS
 from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, TDS
 
 METHODS = (INFOGAIN, TDS, MEDIAN)
 LEARNER = "j48"
 
 
-def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    _, _, ks = scale(settings)
+def _judge(of: CensusClass, settings: Settings, gave: Sequence[Measured]) -> Result:
+    _, _, ks = scale(settings, of)
     rows = []
     for method in METHODS:
         for k in ks:
-            parts = gave_of(settings, gave, method, k)
+            parts = gave_of(settings, gave, method, k, of)
             mean = {name: float(np.mean([part[name] for part in parts])) for name in (LEARNER, "entropy", "size")}
             rows.append(
                 {
@@ -59,23 +71,36 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
         return Panel("", label, "test accuracy of J48 in %", tuple(lines), "points", log_x=log_x)
 
     figure = Figure(
-        f"What tells of accuracy: {table(settings.data).name}, each point one method and k",
+        f"What tells of accuracy: {table(settings.data, of).name}, each point one method and k",
         (panel("conditional entropy", log_x=False), panel("average class size", log_x=True)),
     )
-    notes = ("Figures of the training folds; accuracy of the test folds; means over folds.", rows_in_words(settings))
+    notes = (
+        "Figures of the training folds; accuracy of the test folds; means over folds.",
+        rows_in_words(settings, of),
+    )
     return Result(shown, figure, checks, notes)
 
 
-ENTROPY_AND_SIZE = Experiment(
-    "R20",
-    "Conditional entropy and class size",
-    "KDD 2006, figure 9 d–e",
-    ("C5",),
-    "Average class size does not tell how accurate a model will be; the conditional entropy of the class does: low "
-    "entropy means high accuracy.",
-    "The correlation of accuracy with entropy is negative, and stronger than that with average class size.",
-    learned_parts,
-    _judge,
-    census_sources,
-    "The folds, methods and k of R19; test accuracy of J48.",
+def _experiment(name: str, of: CensusClass, title: str, folds: str) -> Experiment:
+    return Experiment(
+        name,
+        title,
+        "KDD 2006, figure 9 d–e",
+        ("C5",),
+        "Average class size does not tell how accurate a model will be; the conditional entropy of the class does: low "
+        "entropy means high accuracy.",
+        "The correlation of accuracy with entropy is negative, and stronger than that with average class size.",
+        f"{of.reading} All methods and k are looked at together, since the paper's curves are.",
+        CENSUS_SHARES[of],
+        f"{J48_SETTINGS}.",
+        partial(learned_parts, of=of),
+        partial(_judge, of),
+        census_sources,
+        f"The folds, methods and k of {folds}; test accuracy of J48.",
+    )
+
+
+ENTROPY_AND_SIZE = _experiment("R20", PAPERS_BALANCE, "Conditional entropy and class size", "R19")
+ENTROPY_AND_SIZE_BY_NUMBER = _experiment(
+    "R36", PAPERS_NUMBER, "Conditional entropy and class size, divided at 30,000", "R35"
 )

@@ -17,13 +17,13 @@ from anonfit.algorithms.mondrian import anonymize
 from anonfit.algorithms.refining import Refining
 from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.engines.memory.engine import MemoryEngine
-from anonfit.evaluation.features import nodes_of, plain_features, recoded_features
 from anonfit.evaluation.learners import Model, learner
+from anonfit.evaluation.models import nodes_of, one_value_features, plain_features, recoded_features
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values, recoded_columns
 from anonfit.release.bind import schema_of, workload_of
 from anonfit.spec.keywords import spec_of_keywords
-from anonfit.spec.model import Spec
+from anonfit.spec.model import Regions, Spec
 from anonfit.tables.schema import Schema
 from anonfit_papers.agrawal import taxonomies
 from anonfit_papers.purpose_tables import Task
@@ -124,10 +124,14 @@ class Holdout:
         """The columns with their taxonomies."""
         return schema_of(self.spec, self.training.columns)
 
-    def recoded(self, method: str, k: int, targets: Sequence[str] | None = None) -> Recoded:
-        """The rows as a method shows them; the original as it is."""
+    def recoded(
+        self, method: str, k: int, targets: Sequence[str] | None = None, *, regions: Regions = "domain"
+    ) -> Recoded:
+        """The rows as a method shows them; the original as it is. With `observed` regions, models see the bounding box
+        of the training rows of a region in place of all that belongs to it.
+        """
         recoding = None if method == ORIGINAL else recode(self, method, k, targets)
-        return Recoded(self, method, recoding)
+        return Recoded(self, method, recoding, regions)
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,7 @@ class Recoded:
     holdout: Holdout
     method: str
     recoding: Recoding | None
+    regions: Regions = "domain"
 
     @cached_property
     def training(self) -> Mapping[str, tuple[pl.Series, ...]]:
@@ -180,7 +185,29 @@ class Recoded:
             return {
                 name: tuple(columns) for name, columns in recoded_columns(self.recoding, nodes, Values.LABELS).items()
             }
-        return recoded_features(self.recoding, nodes, "ends").columns
+        told = recoded_features(self.recoding, nodes, "ends").columns
+        return told if self.regions == "domain" else self._bounded(told, nodes)
+
+    def _bounded(
+        self, told: Mapping[str, tuple[pl.Series, ...]], nodes: NDArray[np.int32]
+    ) -> Mapping[str, tuple[pl.Series, ...]]:
+        """The smallest and largest value that training rows of each row's region have; where the region has none, all
+        that belongs to it.
+        """
+        assert self.recoding is not None
+        own = one_value_features(self.recoding, self.holdout.training, "ends").columns
+        asked = pl.DataFrame({"node": nodes})
+        bounded = {}
+        for name, (low, high) in told.items():
+            first, last = own[name]
+            rows = pl.DataFrame({"node": self.nodes, "low": first, "high": last})
+            boxes = rows.group_by("node").agg(pl.col("low").min(), pl.col("high").max())
+            ends = asked.join(boxes, on="node", how="left", maintain_order="left")
+            bounded[name] = (
+                ends["low"].fill_null(low).alias(low.name),
+                ends["high"].fill_null(high).alias(high.name),
+            )
+        return bounded
 
 
 def recode(holdout: Holdout, method: str, k: int, targets: Sequence[str] | None = None, **words: Any) -> Recoding:

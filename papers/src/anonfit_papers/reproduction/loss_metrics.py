@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""R14: errors of top-down refinement against searches by the loss and the classification metric (figure 10)."""
+"""R14: errors of top-down refinement against a genetic search by the loss and the classification metric (figure 10)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,20 +12,24 @@ import polars as pl
 from anonfit.evaluation.learners import learner
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.datasets_tables import fingerprint
-from anonfit_papers.metric_search import MetricSearch
-from anonfit_papers.reproduction.adult_parts import adult
+from anonfit_papers.genetic_search import GeneticSearch, Metric, cost_of_parts
+from anonfit_papers.reproduction.adult_parts import ADULT_SHARES, adult
 from anonfit_papers.reproduction.comparing import difference, mean_and_error
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
+from anonfit_papers.reproduction.learner_words import J48_SETTINGS
 from anonfit_papers.reproduction.learning import TDS, Holdout, folds
 from anonfit_papers.reproduction.masking import J48
 
 COLUMNS = ("age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country")
-METHODS = (TDS, "CM", "LM")
+METRICS: tuple[Metric, ...] = ("CM", "LM")
+METHODS = (TDS, *METRICS)
+NAMES = {TDS: "top-down refinement", "CM": "classification metric", "LM": "loss metric"}
 NEAR = 0.2
-"""Points: what is accepted of a stand-in."""
+"""Points by which an opponent may be ahead within the band."""
 COMPARED = 100
 """The k from which on the paper finds the loss metric clearly worse."""
+CHROMOSOMES = 8000
 
 
 def _scale(settings: Settings) -> tuple[int, int | None, tuple[int, ...]]:
@@ -33,58 +37,101 @@ def _scale(settings: Settings) -> tuple[int, int | None, tuple[int, ...]]:
     return settings.choose((2, 4000, (100,)), (10, None, (10, 25, 50, 100, 250, 500)))
 
 
-def fold(folder: Path, count: int, sample: int | None, number: int, k: int) -> Measured:
-    """J48's error on one fold, with parts that each method learned from the others."""
+def fold(folder: Path, count: int, sample: int | None, number: int, k: int, chromosomes: int) -> Measured:
+    """J48's error on one fold, with parts that each method learned from the others, and how well each method does by
+    the two metrics.
+    """
     table = adult(folder)
     frame = table.frame[: table.training].select(*COLUMNS, table.target)
     training, test = list(folds(len(frame), count, sample=sample))[number]
     trees = {name: table.taxonomies[name] for name in COLUMNS if name in table.taxonomies}
     holdout = Holdout(frame[training], frame[test], (table.target,), trees, {})
-    errors: Measured = {TDS: 100 - holdout.recoded(TDS, k).tested(J48, table.target).accuracy}
+    refined = holdout.recoded(TDS, k)
+    errors: Measured = {TDS: 100 - refined.tested(J48, table.target).accuracy}
     labels = holdout.training[table.target], holdout.test[table.target]
     features = holdout.training.drop(table.target), holdout.test.drop(table.target)
-    for metric in ("LM", "CM"):
-        search = MetricSearch(metric, k, trees).fit(features[0], labels[0])
-        model = learner(J48).make(0).fit(search.apply(features[0]), labels[0])
+    shown = pl.DataFrame([parts[0] for parts in refined.training.values()])
+    for metric in METRICS:
+        search = GeneticSearch(metric, k, trees, number, chromosomes).fit(features[0], labels[0])
+        model = learner(J48).make(0).fit(search.released(features[0]), labels[0])
         wrong = model.predict(search.apply(features[1])) != labels[1]
         errors[metric] = 100 * int(wrong.sum()) / len(wrong)
+        errors[f"{metric} found"] = 100 * search.cost
+        errors[f"{metric} suppressed"] = 100 * search.suppressed
+        errors[f"{metric} of {TDS}"] = 100 * cost_of_parts(metric, trees, features[0], shown, labels[0])
     return errors
 
 
 def _plan(settings: Settings) -> Iterator[Part]:
     count, sample, ks = _scale(settings)
     mark = fingerprint(settings.data, ADULT)
+    chromosomes = settings.choose(2000, CHROMOSOMES)
     for k in ks:
         for number in range(count):
-            key = {"of": "loss metrics", "data": mark, "folds": count, "rows": sample, "fold": number, "k": k}
-            work = partial(fold, settings.data, count, sample, number, k)
-            yield Part(key, settings.choose(3.0, 15.0), work)
+            key = {"of": "genetic search", "data": mark, "folds": count, "rows": sample, "fold": number, "k": k}
+            work = partial(fold, settings.data, count, sample, number, k, chromosomes)
+            yield Part({**key, "chromosomes": chromosomes}, settings.choose(2.0, 8.0), work)
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
     count, _, ks = _scale(settings)
-    by_k = {k: {m: [part[m] for part in gave[p * count : (p + 1) * count]] for m in METHODS} for p, k in enumerate(ks)}
-    rows, checks = [], []
-    for k, errors in by_k.items():
-        row: dict[str, object] = {"k": k}
-        for method in METHODS:
-            mean, error = mean_and_error(errors[method])
-            row |= {method: round(mean, 2), f"{method} error": round(error, 2)}
-        rows.append(row)
-        loss, classes = (difference(errors[metric], errors[TDS], folds=count) for metric in ("LM", "CM"))
-        near = loss.mean >= -NEAR or k < COMPARED
-        checks.append(Check(f"k = {k}: better than by the loss metric", loss.mean > 0, near, f"lower by {loss}"))
-        evidence = f"lower by {classes}"
-        checks.append(Check(f"k = {k}: no worse than by the classification metric", classes.mean >= 0, True, evidence))
-    names = {TDS: "top-down refinement", "CM": "classification metric", "LM": "loss metric"}
+    by_k = {k: _series(gave[place * count : (place + 1) * count]) for place, k in enumerate(ks)}
+    checks = [check for k, found in by_k.items() for check in _compared(k, found, count)]
+    ahead = sum(sum(found["CM"]) - sum(found[TDS]) for found in by_k.values()) / (count * len(ks))
+    evidence = f"lower by {ahead:+.2f} points on average over k"
+    checks.append(Check("no worse than by the classification metric, over all k", ahead >= 0, ahead >= -NEAR, evidence))
+    checks += [_is_an_opponent(metric, by_k) for metric in METRICS]
     styles = {TDS: TDS, "CM": "InfoGain", "LM": "Median"}
-    lines = tuple(Line.of(names[m], ks, [by_k[k][m] for k in ks], style=styles[m]) for m in METHODS)
+    lines = tuple(Line.of(NAMES[m], ks, [by_k[k][m] for k in ks], style=styles[m]) for m in METHODS)
     panel = Panel("", "k", "error in %", lines, log_x=len(ks) > 1)
     notes = (
-        "Errors in percent, mean over folds ± its standard error. The two metrics steer a greedy search over the same "
-        "taxonomies in place of the genetic algorithm; the classification metric is compared for the record only.",
+        "Errors in percent, mean over folds ± its standard error. CM and LM are what the training rows cost by the "
+        "metric, in percent, found by the genetic search and by top-down refinement; suppressed: training rows in "
+        "groups of fewer than k, of which nothing is told. No test row is suppressed.",
     )
-    return Result(pl.DataFrame(rows), Figure("J48, eight columns of Adult", (panel,)), tuple(checks), notes)
+    figure = Figure("J48, eight columns of Adult", (panel,))
+    return Result(pl.DataFrame([_row(k, found) for k, found in by_k.items()]), figure, tuple(checks), notes)
+
+
+def _series(parts: Sequence[Measured]) -> dict[str, list[float]]:
+    return {name: [part[name] for part in parts] for name in parts[0]}
+
+
+def _compared(k: int, found: Mapping[str, Sequence[float]], count: int) -> Iterator[Check]:
+    loss, classes = (difference(found[metric], found[TDS], folds=count) for metric in ("LM", "CM"))
+    near = loss.mean >= -NEAR or k < COMPARED
+    claim = f"k = {k}: better than by the loss metric"
+    yield Check(claim, loss.mean > 0, near, f"lower by {loss}", loss.is_weak)
+    # The paper's "slightly" asks for no more than the direction here; how far behind it may be is asked over all k.
+    claim = f"k = {k}: better than by the classification metric"
+    yield Check(claim, classes.mean > 0, True, f"lower by {classes}", classes.is_weak)
+
+
+def _is_an_opponent(metric: Metric, by_k: Mapping[int, Mapping[str, Sequence[float]]]) -> Check:
+    """Nothing is won against a search that does not even do what it is for."""
+    own, other = (
+        {k: mean_and_error(found[name])[0] for k, found in by_k.items()}
+        for name in (f"{metric} found", f"{metric} of {TDS}")
+    )
+    better = sum(own.values()) < sum(other.values())
+    closest = max(own, key=lambda k: own[k] - other[k])
+    evidence = (
+        f"{sum(own.values()) / len(own):.2f} against {sum(other.values()) / len(own):.2f} % on average over k; closest "
+        f"at k = {closest}, {own[closest]:.2f} against {other[closest]:.2f} %"
+    )
+    claim = f"by its own metric ({metric}) the opponent is better than top-down refinement"
+    return Check(claim, better, better, evidence)
+
+
+def _row(k: int, found: Mapping[str, Sequence[float]]) -> dict[str, object]:
+    row: dict[str, object] = {"k": k}
+    for method in METHODS:
+        mean, error = mean_and_error(found[method])
+        row |= {method: round(mean, 2), f"{method} error": round(error, 2)}
+    for metric in METRICS:
+        for name in (f"{metric} found", f"{metric} of {TDS}", f"{metric} suppressed"):
+            row[name] = round(mean_and_error(found[name])[0], 2)
+    return row
 
 
 LOSS_METRICS = Experiment(
@@ -94,10 +141,16 @@ LOSS_METRICS = Experiment(
     ("T9",),
     "Top-down refinement gives lower errors than the loss metric, above all for k ≥ 100, and slightly lower ones than "
     "the classification metric.",
-    f"For k ≥ {COMPARED}, at most {NEAR:g} points above the error by the loss metric.",
+    f"For k ≥ {COMPARED}, at most {NEAR:g} points above the error by the loss metric; over all k, at most {NEAR:g} "
+    "points above that by the classification metric; each opponent better by its own metric than top-down refinement, "
+    "or it is none.",
+    "The opponent is Iyengar's genetic algorithm with suppression, bred anew, on the taxonomies of TKDE 2007; the "
+    "paper quotes his errors, which were found with taxonomies of his own.",
+    f"{ADULT_SHARES} in the training file.",
+    f"{J48_SETTINGS}; parts are names to it.",
     _plan,
     _judge,
     lambda _: ADULT,
-    "30,162 records of Adult, eight columns alone, 10 folds (quick: 4,000 records, 2 folds, k = 100); parts are "
-    "learned from the other folds. The paper quotes a genetic algorithm; greedy searches by the same metrics stand in.",
+    f"30,162 records of Adult, eight columns alone, 10 folds; parts are learned from the other folds; {CHROMOSOMES:,} "
+    "chromosomes a search, which is seeded (quick: 4,000 records, 2 folds, k = 100, 2,000 chromosomes).",
 )

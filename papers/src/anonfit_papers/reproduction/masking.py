@@ -16,11 +16,11 @@ import polars as pl
 
 from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.engines.memory.engine import MemoryEngine
-from anonfit.evaluation.learners import learner
+from anonfit.evaluation.learners import Model, learner
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values, recoded_columns
 from anonfit.release.bind import demands_of, refining_of, schema_of, workload_of
-from anonfit.runtime.progress import unstoppable
+from anonfit.runtime.process import unstoppable
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.spec.model import Spec
 from anonfit_papers.datasets_divided import Divided
@@ -145,8 +145,12 @@ def error_of(table: Divided, frame: pl.DataFrame, name: str, seed: int = 0) -> f
         name: The learner.
         seed: Its seed.
     """
+    return error_of_model(table, frame, learner(name).make(seed))
+
+
+def error_of_model(table: Divided, frame: pl.DataFrame, model: Model) -> float:
+    """The error of a model that is taught with the training records."""
     features, labels = frame.drop(table.target), frame[table.target]
-    model = learner(name).make(seed).fit(features[: table.training], labels[: table.training])
-    predicted = model.predict(features[table.training :])
+    predicted = model.fit(features[: table.training], labels[: table.training]).predict(features[table.training :])
     wrong = int((predicted != labels[table.training :]).sum())
     return 100 * wrong / max(len(predicted), 1)

@@ -16,7 +16,7 @@ import polars as pl
 from anonfit.evaluation.learners import learner
 from anonfit.evaluation.models import LearnedRecoding, imprecision
 from anonfit.spec.model import SelectionSpec
-from anonfit.tables.persons import persons_of
+from anonfit.tables.schema import persons_of
 from anonfit_papers.datasets import ADULT, CRX, Source, is_there
 from anonfit_papers.datasets_adult import ADULT_TAXONOMIES, complete_adult
 from anonfit_papers.datasets_credit import CREDIT_CLASS, CREDIT_NUMBERS, complete_credit
@@ -162,11 +162,12 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
         ]
         for task, sign in zip(TASKS, (-1, 1), strict=True):
             weighted, general = sign * means["WDM"][task], sign * means["GDM"][task]
+            more = weighted > max(general, 0.0)
             checks.append(
                 Check(
                     f"{name}: a better WDM goes with a better {task}, more than a better GDM does",
-                    weighted > max(general, 0.0),
-                    within_band=True,
+                    more,
+                    within_band=more,
                     found=f"rank correlation {means['WDM'][task]:+.2f} (GDM {means['GDM'][task]:+.2f}, NCP by weight "
                     f"{means['NCP by weight'][task]:+.2f})",
                 )
@@ -220,7 +221,11 @@ METRICS_AND_TASKS = Experiment(
     ("W3",),
     "The hypothesis that better values of the weighted than of the general discernibility mean a better performance of "
     "the target application; the paper leaves it open.",
-    "An open question: correlations of WDM, GDM and NCP with accuracy and query error are reported.",
+    "None: in each table and for each task, WDM is correlated in the right direction and more closely than GDM.",
+    "Better is read as a rank correlation over releases of one k, averaged over k; the weighted figure must tell more "
+    "than the general one.",
+    "Adult: at most 50,000 75.1 %, more 24.9 %; CRX: − 54.7 %, + 45.3 %.",
+    "Naive Bayes of the names of labels, with Laplace's correction.",
     _plan,
     _judge,
     lambda folder: ADULT if is_there(folder, ADULT) or not is_there(folder, CRX) else CRX,

@@ -106,6 +106,11 @@ MORTGAGE_CUSTOMERS = Experiment(
     (),
     "With k = 3 the tree asks for the car, then for the marital status, and has two spans of three persons.",
     "Tree, bins and spans exactly, for every k and every choice of what is public.",
+    "A son is made for every value of the span, also an empty one, so that spans are right; splits of private columns "
+    "never breach.",
+    "Loan risk: bad 4 of 6, good 2 of 6.",
+    "The k-anonymous tree by gain (ID3), not pruned.",
     _plan,
     _judge,
+    setting="Six records; k from 1 to 7.",
 )

@@ -18,10 +18,13 @@ from anonfit_papers.reproduction.writing import FIGURE, TABLE, VERDICT, extent
 
 _OPENING = """# Reproduction of the papers
 
-This page is made by `anonfit reproduce{names} --docs docs`{quick}; change the experiments, not the page. Each row
-of the first table is one experiment: what the paper claims, and whether our measurement agrees. A claim **holds**
-if all that the paper says was found, **holds within the band** if only what was fixed beforehand as acceptable was
-found, and otherwise **does not hold**, with the numbers that say so.
+This page is made by `anonfit reproduce{names} --docs docs`{quick}; change the experiments, not the page. Experiments
+that are not named keep the results that were measured before, which lie beside their figures. Each row of the first
+table is one experiment: what the paper claims, and whether our measurement agrees. A claim **holds** if all that the
+paper says was found, and **holds, but weakly** if chance alone would part the numbers as far (p ≥ 0.05); it **holds
+within the band** if only what was fixed beforehand as acceptable was found, and otherwise **does not hold**, with the
+numbers that say so. Each row names the reading of the paper that it tests, the share of the classes, and who learns
+with which settings. [papers.md](papers.md) leads from the sections, figures and tables of the papers to the rows.
 
 The papers are *Workload-Aware Anonymization* (LeFevre, DeWitt, Ramakrishnan, KDD 2006; claims C), *Anonymizing
 Classification Data for Privacy Preservation* (Fung, Wang, Yu, TKDE 2007; claims T), a report on weighted anonymization
@@ -33,9 +36,14 @@ together, as its authors did: the errors tell of its claims, and flatter what a 
 has seen. Trees are tested on rows that were not masked ([trees.md](trees.md)).
 """
 
+_FILES = {f"{FIGURE}.png": "png", f"{FIGURE}.svg": "svg", TABLE: "csv", VERDICT: "json"}
+"""What lies beside the page of every experiment, by its ending."""
+_WORDS = {"reading": "Reading", "shares": "Classes", "learners": "Learners", "setting": "Setting"}
+
 
 def write_page(out: Path, docs: Path, *, quick: bool) -> Path:
-    """Write the page of all results of one extent that are there, with their figures beside it.
+    """Write the page of all results of one extent that are there, with their figures and tables beside it; of an
+    experiment that has none, what lies beside the page already.
 
     Args:
         out: The folder of all results.
@@ -46,23 +54,20 @@ def write_page(out: Path, docs: Path, *, quick: bool) -> Path:
         The page.
     """
     folder = out / extent(quick=quick)
-    verdicts = [
-        json.loads(path.read_text(encoding="utf-8"))
-        for experiment in EXPERIMENTS
-        if (path := folder / experiment.name / VERDICT).is_file()
-    ]
-    if not verdicts:
+    measured = [experiment.name for experiment in EXPERIMENTS if (folder / experiment.name / VERDICT).is_file()]
+    if not measured:
         raise RequestError(f"{folder} has no results to show: run the experiments first.")
     figures = docs / "figures"
     figures.mkdir(parents=True, exist_ok=True)
-    for verdict in verdicts:
-        for ending in ("png", "svg"):
-            shutil.copyfile(folder / verdict["name"] / f"{FIGURE}.{ending}", figures / f"{verdict['name']}.{ending}")
+    for name in measured:
+        for file, ending in _FILES.items():
+            shutil.copyfile(folder / name / file, figures / f"{name}.{ending}")
+    verdicts = _kept(figures, extent(quick=quick))
     names = " all" if len(verdicts) == len(EXPERIMENTS) else "".join(f" {verdict['name']}" for verdict in verdicts)
     opening = _OPENING.format(names=names, quick=", here with `--quick`: fewer trials and rows" if quick else "")
     parts = [opening, *_summary(verdicts)]
     for verdict in verdicts:
-        parts.extend(_section(verdict, folder / verdict["name"]))
+        parts.extend(_section(verdict, figures / f"{verdict['name']}.csv"))
     page = docs / "reproduction.md"
     write_file(page, "\n".join(parts) + "\n")
     return page
@@ -86,13 +91,21 @@ def _summary(verdicts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield ""
 
 
-def _section(verdict: Mapping[str, Any], folder: Path) -> Iterator[str]:
+def _kept(figures: Path, wanted: str) -> list[dict[str, Any]]:
+    """The results beside the page, in the order of the experiments; those of another extent are not shown."""
+    paths = [figures / f"{experiment.name}.json" for experiment in EXPERIMENTS]
+    verdicts = [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.is_file()]
+    return [verdict for verdict in verdicts if verdict["extent"] == wanted]
+
+
+def _section(verdict: Mapping[str, Any], table: Path) -> Iterator[str]:
     yield f"## {_heading(verdict)}\n"
     numbers = f"; claim {', '.join(verdict['claims'])}" if verdict["claims"] else ""
     yield f"*{verdict['paper']}{numbers}.* {verdict['claim']}\n"
     yield f"**Verdict: {verdict['verdict']}.** Accepted band: {verdict['band']}\n"
-    if verdict["setting"]:
-        yield f"Setting: {verdict['setting']}\n"
+    for word in ("reading", "shares", "learners", "setting"):
+        yield f"- {_WORDS[word]}: {verdict[word]}"
+    yield ""
     yield f"![{verdict['title']}](figures/{verdict['name']}.png)\n"
     missed = [check for check in verdict["checks"] if not check["holds"]]
     if missed:
@@ -100,11 +113,13 @@ def _section(verdict: Mapping[str, Any], folder: Path) -> Iterator[str]:
         yield from (f"- {check['claim']}: {check['found']}" for check in missed)
         yield ""
     met = [check for check in verdict["checks"] if check["holds"]]
-    if met and len(met) <= 12:
-        yield "What holds:\n"
-        yield from (f"- {check['claim']}: {check['found']}" for check in met)
+    weak = [check for check in met if check["weak"]]
+    if met and (weak or len(met) <= 12):
+        yield "What holds:\n" if len(met) <= 12 else "What holds, but weakly:\n"
+        shown = met if len(met) <= 12 else weak
+        yield from (f"- {check['claim']}{' (weak)' * check['weak']}: {check['found']}" for check in shown)
         yield ""
-    yield from _frame(pl.read_csv(folder / TABLE))
+    yield from _frame(pl.read_csv(table))
     yield ""
     yield from (f"{note}\n" for note in verdict["notes"])
 

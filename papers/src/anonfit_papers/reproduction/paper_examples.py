@@ -12,6 +12,7 @@ from anonfit.criteria.refinement import entropy
 from anonfit_papers.datasets_divided import Divided
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
+from anonfit_papers.reproduction.learner_words import NOBODY
 from anonfit_papers.reproduction.masking import Masked, mask
 
 # Education, Sex, Work_Hrs, and how many records have class Y and class N.
@@ -195,7 +196,12 @@ PAPER_EXAMPLES = Experiment(
     ("T1",),
     "Gains, losses, scores, refinements and groups are those that the paper prints.",
     "Equal to four decimals.",
+    "The paper's own choices: the loss of anonymity is averaged over the quasi-identifiers that hold the column, "
+    "intervals are half-open, and candidates are all different values. Where the paper prints no number, it was "
+    "computed by hand from its table (recomputed).",
+    "Table 1: Y 61.8 %, N 38.2 %; table 2: 50 and 50 %.",
+    NOBODY,
     _plan,
     _judge,
-    setting="Where the paper prints no number, it was computed by hand from its table (recomputed).",
+    setting="34 and 40 records.",
 )

@@ -11,24 +11,40 @@ import polars as pl
 
 from anonfit.evaluation.learners import learner
 from anonfit_papers.datasets_tables import census_sources
-from anonfit_papers.reproduction.census_parts import divided, key, rows_in_words, scale, table
+from anonfit_papers.reproduction.census_parts import (
+    CENSUS_SHARES,
+    PAPERS_BALANCE,
+    PAPERS_NUMBER,
+    CensusClass,
+    divided,
+    fold_count,
+    folds_in_words,
+    key,
+    rows_in_words,
+    table,
+)
 from anonfit_papers.reproduction.comparing import mean_and_error
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
+from anonfit_papers.reproduction.learner_words import J48_SETTINGS
 from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN
 
 K = 50
 METHODS = (INFOGAIN, MEDIAN)
-SMALL = 3.0
+SEVERAL = 10
+"""Groups: how many the paper's word covers."""
+SMALL, LARGE = 1.0, 3.0
+"""Points that are lost slightly, and that would be a large effect."""
+FULL_COUNTS = (1, 2, 5, 10, 25, 50, 100)
 
 
 def _counts(settings: Settings) -> tuple[int, ...]:
-    return settings.choose((1, 2, 5), (1, 2, 5, 10, 25, 50, 100))
+    return settings.choose((1, 2, 5), FULL_COUNTS)
 
 
-def grouped(settings: Settings, fold: int, method: str, groups: int) -> Measured:
+def grouped(of: CensusClass, settings: Settings, fold: int, method: str, groups: int) -> Measured:
     """J48's accuracy where the rows of each of some random groups are recoded apart, and one model learns from all."""
-    holdout = divided(settings, fold)
+    holdout = divided(settings, fold, of)
     draw = np.random.default_rng((fold, groups))
     target = holdout.targets[0]
     group_of = [draw.integers(0, groups, len(rows)) for rows in (holdout.training, holdout.test)]
@@ -48,43 +64,45 @@ def grouped(settings: Settings, fold: int, method: str, groups: int) -> Measured
     return {"accuracy": 100 * float((model.predict(test) == true).sum()) / len(true)}
 
 
-def _cells(settings: Settings) -> list[tuple[int, str, int]]:
+def _cells(of: CensusClass, settings: Settings) -> list[tuple[int, str, int]]:
     return [
         (fold, method, groups)
-        for fold in range(scale(settings)[0])
+        for fold in range(fold_count(settings, of))
         for method in METHODS
         for groups in _counts(settings)
     ]
 
 
-def _plan(settings: Settings) -> Iterator[Part]:
-    for fold, method, groups in _cells(settings):
-        own = {**key(settings, "random groups"), "fold": fold, "method": method, "groups": groups, "k": K}
-        yield Part(own, settings.choose(0.3, 2.0) + 0.05 * groups, partial(grouped, settings, fold, method, groups))
+def _plan(of: CensusClass, settings: Settings) -> Iterator[Part]:
+    for fold, method, groups in _cells(of, settings):
+        own = {**key(settings, "random groups", of), "fold": fold, "method": method, "groups": groups, "k": K}
+        yield Part(own, settings.choose(0.3, 2.0) + 0.05 * groups, partial(grouped, of, settings, fold, method, groups))
 
 
-def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
+def _judge(of: CensusClass, settings: Settings, gave: Sequence[Measured]) -> Result:
     counts = _counts(settings)
     accuracies = {
         (method, groups): [
-            part["accuracy"] for cell, part in zip(_cells(settings), gave, strict=True) if cell[1:] == (method, groups)
+            part["accuracy"]
+            for cell, part in zip(_cells(of, settings), gave, strict=True)
+            if cell[1:] == (method, groups)
         ]
         for method in METHODS
         for groups in counts
     }
     mean = {cell: mean_and_error(numbers) for cell, numbers in accuracies.items()}
-    loss = mean[INFOGAIN, counts[0]][0] - mean[INFOGAIN, counts[-1]][0]
-    small = [groups for groups in counts if mean[INFOGAIN, counts[0]][0] - mean[INFOGAIN, groups][0] < SMALL]
-    below = [groups for groups in counts if mean[INFOGAIN, groups][0] < mean[MEDIAN, groups][0]]
+    lost = {groups: mean[INFOGAIN, counts[0]][0] - mean[INFOGAIN, groups][0] for groups in counts}
+    several = max(groups for groups in counts if groups <= SEVERAL)
+    below = [groups for groups in counts if groups <= SEVERAL and mean[INFOGAIN, groups][0] < mean[MEDIAN, groups][0]]
     checks = (
         Check(
-            f"accuracy with InfoGain falls by less than {SMALL:g} points from 1 to {counts[-1]} groups",
-            0 <= loss < SMALL,
-            loss < SMALL,
-            f"{-loss:+.2f} points; less than {SMALL:g} points with up to {small[-1]} groups",
+            f"accuracy with InfoGain falls by less than {SMALL:g} point from 1 to {several} groups",
+            0 <= lost[several] < SMALL,
+            lost[several] < LARGE,
+            f"{-lost[several]:+.2f} points",
         ),
         Check(
-            "InfoGain at least Median for every number of groups",
+            f"InfoGain at least Median with up to {several} groups",
             not below,
             not below,
             f"below at {', '.join(map(str, below))}" if below else "above at all",
@@ -101,25 +119,39 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
     lines = tuple(Line.of(method, counts, [accuracies[method, groups] for groups in counts]) for method in METHODS)
     panel = Panel("J48", "random groups, recoded apart", "test accuracy in %", lines, log_x=True)
     figure = Figure(
-        f"Selections that have nothing to do with the class: {table(settings.data).name}, k = {K}", (panel,)
+        f"Selections that have nothing to do with the class: {table(settings.data, of).name}, k = {K}", (panel,)
     )
-    return Result(
-        pl.DataFrame(rows),
-        figure,
-        checks,
-        ("Accuracy in percent, mean over folds ± its standard error.", rows_in_words(settings)),
+    notes = [
+        "Accuracy in percent, mean over folds ± its standard error.",
+        rows_in_words(settings, of, fold_count(settings, of)),
+    ]
+    if counts[-1] > SEVERAL:
+        further = ", ".join(f"{-lost[groups]:+.2f} with {groups}" for groups in counts if groups > SEVERAL)
+        notes.insert(1, f"Beyond what the paper speaks of, our own finding: points against one group {further}.")
+    return Result(pl.DataFrame(rows), figure, checks, tuple(notes))
+
+
+def _experiment(name: str, of: CensusClass, title: str) -> Experiment:
+    return Experiment(
+        name,
+        title,
+        "KDD 2006, figure 9 g",
+        ("C9",),
+        "Accuracy falls slightly as rows are divided into more random groups that are anonymized apart; several "
+        "selections can be incorporated without large negative effects.",
+        f"With up to {SEVERAL} groups InfoGain loses less than {LARGE:g} points and is at least as accurate as Median.",
+        f"{of.reading} Several is read as up to {SEVERAL} groups, slightly as less than {SMALL:g} point; what happens "
+        f"beyond is shown and not judged. k = {K}, since the paper's own has no legible digits.",
+        CENSUS_SHARES[of],
+        f"{J48_SETTINGS}; one for all groups.",
+        partial(_plan, of),
+        partial(_judge, of),
+        census_sources,
+        f"{folds_in_words(of)}; up to {FULL_COUNTS[-1]} groups (quick: 5).",
     )
 
 
-RANDOM_GROUPS = Experiment(
-    "R22",
-    "Selections that tell nothing of the class",
-    "KDD 2006, figure 9 g",
-    ("C9",),
-    "Accuracy falls only slightly as rows are divided into more random groups that are anonymized apart.",
-    "InfoGain loses less than 3 points from one group to the most, and is at least as accurate as Median.",
-    _plan,
-    _judge,
-    census_sources,
-    "The folds of R19; k = 50, up to 100 groups (quick: 5); one J48 over all groups.",
+RANDOM_GROUPS = _experiment("R22", PAPERS_BALANCE, "Selections that tell nothing of the class")
+RANDOM_GROUPS_BY_NUMBER = _experiment(
+    "R37", PAPERS_NUMBER, "Selections that tell nothing of the class, divided at 30,000"
 )

@@ -19,6 +19,7 @@ from anonfit_papers.datasets_tables import fingerprint
 from anonfit_papers.reproduction.adult_parts import adult
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
+from anonfit_papers.reproduction.learner_words import NOBODY
 from anonfit_papers.reproduction.masking import mask
 
 K = 50
@@ -94,6 +95,10 @@ REFINEMENT_TIME = Experiment(
     "Time grows linearly with the number of records; a million records with one quasi-identifier of all 14 columns "
     "take about 80 seconds, several quasi-identifiers longer.",
     f"Log-log slope at most {SLOPE}.",
+    "Linear is read as a slope of the logarithms of at most 1.2; the paper's seconds are of a machine of 2006 and are "
+    "not compared.",
+    "At most 50,000 75.2 %, more 24.8 %, as in Adult.",
+    NOBODY,
     _plan,
     _judge,
     lambda _: ADULT,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from anonfit.errors import DataError, RequestError, did_you_mean
-from anonfit.runtime.progress import Stage, silent
+from anonfit.runtime.process import Stage, silent
 from anonfit_papers.datasets import require
 from anonfit_papers.reproduction.catalogue import EXPERIMENTS
 from anonfit_papers.reproduction.figures import require_drawing

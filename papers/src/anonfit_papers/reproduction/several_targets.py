@@ -14,6 +14,7 @@ from anonfit_papers.agrawal_functions import random_constants
 from anonfit_papers.reproduction.comparing import difference, rank_correlation
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
+from anonfit_papers.reproduction.learner_words import J48_SETTINGS
 from anonfit_papers.reproduction.learning import INFOGAIN, Holdout
 
 ROWS, K = 1000, 25
@@ -54,7 +55,9 @@ def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
             gap = difference(
                 every[:, place:, place].mean(axis=1).tolist(), every[:, :place, place].mean(axis=1).tolist()
             )
-            checks.append(Check(f"model {model}: better when asked for", gap.mean > 0, gap.mean > 0, str(gap)))
+            checks.append(
+                Check(f"model {model}: better when asked for", gap.mean > 0, gap.mean > 0, str(gap), gap.is_weak)
+            )
         if place < len(MODELS) - 1:
             trend = rank_correlation(range(place, len(MODELS)), mean[place:, place].tolist())
             evidence = (
@@ -92,9 +95,13 @@ SEVERAL_TARGETS = Experiment(
     "release is made for more models.",
     "For each model the mean when asked for is above the mean when not; for each model the rank correlation of "
     "accuracy with the number of models asked for is negative.",
+    "Several classes are independent: the sum of their entropies is lowered, as the paper does; its seven functions "
+    "are told by its count of models and by the generator of 1993.",
+    "Mean share of group A over the trials: functions 2 to 7 33, 48, 32, 32, 39 and 49 %, 9 48 %.",
+    f"{J48_SETTINGS}.",
     _plan,
     _judge,
     setting="Seven classes by Agrawal's functions 2 to 7 and 9, constants of 2 to 6 drawn anew for each trial; 100 "
     "trials over 25 random orders of the functions (quick: 8 trials); 1,000 training and 1,000 test rows; k = "
-    "25; J48.",
+    "25.",
 )

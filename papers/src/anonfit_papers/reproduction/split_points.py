@@ -16,6 +16,7 @@ from anonfit_papers.datasets_divided import Divided, divided_adult, divided_crx,
 from anonfit_papers.datasets_tables import fingerprint
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
+from anonfit_papers.reproduction.learner_words import NOBODY
 from anonfit_papers.reproduction.masking import mask
 
 _KNOWN = {"Adult": {"age": 28, "education-num": 13, "capital-gain": 7262}}
@@ -99,6 +100,10 @@ SPLIT_POINTS = Experiment(
     ("T2",),
     "An interval is cut where information gain is highest: in Adult, education-num at 13.",
     "Exact.",
+    "A cut is the smallest value of its right part, every different value is a candidate, and the first of equal "
+    "gains wins.",
+    "Adult: at most 50,000 75.2 %, more 24.8 %; CRX: − 54.7 %, + 45.3 %; German: good 70 %, bad 30 %.",
+    NOBODY,
     _plan,
     _judge,
     lambda _: _SOURCES,

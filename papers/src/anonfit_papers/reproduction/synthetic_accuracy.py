@@ -12,6 +12,7 @@ from anonfit_papers.agrawal import agrawal
 from anonfit_papers.agrawal_functions import random_constants
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Experiment, Measured, Part, Result, Settings
+from anonfit_papers.reproduction.learner_words import BAYES_SETTINGS, FOREST_SETTINGS, J48_SETTINGS, SVM_SETTINGS
 from anonfit_papers.reproduction.learning import INFOGAIN, LEARNER_NAMES, MEDIAN, ORIGINAL, TDS, Holdout
 from anonfit_papers.reproduction.rivals import against_rivals
 
@@ -38,7 +39,7 @@ def trial(function: int, number: int) -> Measured:
 
 def _cells(settings: Settings) -> list[tuple[int, int]]:
     """The trials of each function."""
-    return [(function, number) for function in FUNCTIONS for number in range(settings.choose(6, 100))]
+    return [(function, number) for function in FUNCTIONS for number in range(settings.choose(4, 100))]
 
 
 def _plan(settings: Settings) -> Iterator[Part]:
@@ -87,10 +88,15 @@ SYNTHETIC_ACCURACY = Experiment(
     ("C1",),
     "InfoGain Mondrian gives higher test accuracy than TDS and than Median Mondrian, for J48, naive Bayes, random "
     "forest and SVM; significant by paired t-tests.",
-    "Paired t-test p < 0.001 over 100 trials, for each learner and each function (quick: above, over 6 trials).",
+    "Paired t-test p < 0.001 over 100 trials, for each learner and each function (quick: above, over 4 trials).",
+    "Labels without noise; functions and constants are those of the generator of 1993, since the digits of the paper "
+    "are lost: functions 2, 4, 6 and 7 are told by its formulas. The constants of 2, 4 and 6 are drawn anew for each "
+    "trial, as the paper says.",
+    "Mean share of group A over the trials: function 2 33 %, 4 32 %, 6 39 %, 7 49 %; of the larger group 70, 69, 69 "
+    "and 52 %.",
+    f"{J48_SETTINGS}; {BAYES_SETTINGS}; {FOREST_SETTINGS}; {SVM_SETTINGS}.",
     _plan,
     _judge,
     setting="Agrawal's functions 2, 4, 6 and 7, constants of 2, 4 and 6 drawn anew for each trial; 1,000 training and "
-    "1,000 test rows; k = 25; Weka's J48, NaiveBayes with supervised discretization, RandomForest of 40 "
-    "trees, SMO.",
+    "1,000 test rows; k = 25.",
 )

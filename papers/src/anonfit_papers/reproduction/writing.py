@@ -37,12 +37,21 @@ def write_result(experiment: Experiment, result: Result, settings: Settings, out
         "claims": list(experiment.claims),
         "claim": experiment.claim,
         "band": experiment.band,
+        "reading": experiment.reading,
         "setting": experiment.setting,
+        "shares": experiment.shares,
+        "learners": experiment.learners,
         "extent": extent(quick=settings.quick),
         "verdict": str(result.verdict),
         "why": result.why,
         "checks": [
-            {"claim": check.claim, "holds": check.holds, "within_band": check.within_band, "found": check.found}
+            {
+                "claim": check.claim,
+                "holds": check.holds,
+                "within_band": check.within_band,
+                "found": check.found,
+                "weak": check.weak,
+            }
             for check in result.checks
         ],
         "notes": list(result.notes),

@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.trees.growing import DecisionTreeGrower, Demand, GrownTree, Variant, attributes_of
-from anonfit.algorithms.trees.spans import find_spans
-from anonfit.algorithms.trees.tree import ClassName, DecisionTree
+from anonfit.algorithms.trees.tree import ClassName, DecisionTree, find_spans
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import AuditFailed, DataError, RequestError, listed
 from anonfit.recoding.recoding import build_recoding, cells_of_codes
 from anonfit.tables.codebook import code_column, column_type
-from anonfit.tables.persons import Persons
 from anonfit.tables.scales import CutPoints
-from anonfit.tables.schema import Codes, Column, ColumnType, Domain, OrderedDomain
+from anonfit.tables.schema import Codes, Column, ColumnType, Domain, OrderedDomain, Persons
 
 if TYPE_CHECKING:
     import polars as pl

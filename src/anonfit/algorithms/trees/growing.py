@@ -18,8 +18,7 @@ from anonfit.engines.memory.tree_splits import weigh
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import Infeasible, RequestError
 from anonfit.privacy.models import at_least, at_most, plain
-from anonfit.tables.persons import Persons
-from anonfit.tables.schema import Codes, Domain, NominalDomain
+from anonfit.tables.schema import Codes, Domain, NominalDomain, Persons
 from anonfit.tables.taxonomy import Taxonomy
 
 

@@ -25,15 +25,14 @@ from anonfit.algorithms.trees.building import (
 from anonfit.algorithms.trees.growing import Demand
 from anonfit.algorithms.trees.tree import ClassName, DecisionTree
 from anonfit.engines.contract import CountRequest, Engine, OutOfCore, out_of_core
-from anonfit.engines.levels.shape import code_name, target_name
+from anonfit.engines.memory.layout import code_name, target_name
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import DataError, SpecError
 from anonfit.recoding.columns import interval_label
 from anonfit.recoding.recoding import Recoding
-from anonfit.runtime.progress import Stage, silent
+from anonfit.runtime.process import Stage, silent
 from anonfit.tables.codebook import typed
-from anonfit.tables.persons import Persons
-from anonfit.tables.schema import Column, Domain, Role, Schema, code_dtype
+from anonfit.tables.schema import Column, Domain, Persons, Role, Schema, code_dtype
 from anonfit.workload.targets import TargetRequest, is_numeric
 
 if TYPE_CHECKING:

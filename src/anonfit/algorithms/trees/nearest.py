@@ -20,10 +20,9 @@ from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import AuditFailed, DataError, RequestError, did_you_mean, listed
 from anonfit.tables.codebook import code_column
 from anonfit.tables.frames import from_frame
-from anonfit.tables.persons import Persons
 from anonfit.tables.reading import ReadOptions, read_table
 from anonfit.tables.scales import CutPoints
-from anonfit.tables.schema import Codes, Column, ColumnType, OrderedDomain, Role
+from anonfit.tables.schema import Codes, Column, ColumnType, OrderedDomain, Persons, Role
 from anonfit.workload.targets import TargetRequest
 
 if TYPE_CHECKING:
@@ -109,10 +108,7 @@ def _coded(name: str, frame: pl.DataFrame) -> tuple[OrderedDomain, Codes]:
             "leave those rows out, or fill them."
         )
     coded = code_column(
-        Column(name, Role.QUASI_IDENTIFIER, ColumnType.CONTINUOUS),
-        values,
-        persons=Persons(len(values)).of_groups,
-        k=1,
+        Column(name, Role.QUASI_IDENTIFIER, ColumnType.CONTINUOUS), values, persons=Persons(len(values)).of_groups, k=1
     )
     assert isinstance(coded.domain, OrderedDomain)
     return coded.domain, coded.codes

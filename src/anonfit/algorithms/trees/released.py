@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.trees.spans import Spans
-from anonfit.algorithms.trees.tree import ClassName, DecisionTree, TiledTree
+from anonfit.algorithms.trees.tree import ClassName, DecisionTree, Spans, TiledTree
 from anonfit.engines.tree import LEAF
 from anonfit.errors import AnonfitError, DataError, ReleaseError, RequestError, did_you_mean, listed
 from anonfit.recoding.storage import recoding_of

@@ -1,25 +1,195 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A decision tree as something that is released: its tests, its bins with their training persons, and its spans.
+"""A decision tree as something that is released: its tests, its bins with their training persons, and its spans, the
+bins that a person can be in, for all that someone knows who has only the person's public values.
 
-Trees that are grown here and trees that others have grown are both of this form.
+Friedman, Schuster, Wolff: k-Anonymous Decision Tree Induction, PKDD 2006, Definitions 5 to 7. Trees that are grown here
+and trees that others have grown are both of this form.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.trees.spans import Spans
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Unseen
+from anonfit.tables.schema import CodedColumn, CodedTable, Persons, SplitMode, code_dtype
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+ANY_CLASS = -1
+"""The class of a span where the class is private: its bins are those of all classes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """The spans that training persons have, in the order of their leaves.
+
+    Span s has the leaves `leaves[first[s]:first[s + 1]]`, ascending. Its bins are those of all classes in these leaves,
+    or of the one class `classes[s]` where the class is public. Spans that nobody has are left out.
+    """
+
+    first: NDArray[np.int64]  # (span + 1,)
+    leaves: NDArray[np.int32]  # leaf numbers of all spans, one span after the other
+    classes: NDArray[np.int32]  # (span,)
+    counts: NDArray[np.int64]  # (span, class) training persons
+
+    def __len__(self) -> int:
+        """How many spans there are."""
+        return len(self.classes)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """(span,) how many training persons have each."""
+        sizes: NDArray[np.int64] = self.counts.sum(axis=1)
+        return sizes
+
+    @property
+    def smallest(self) -> int:
+        """The k for which a tree with these spans is k-anonymous."""
+        return int(self.sizes.min(initial=np.iinfo(np.int64).max)) if len(self) else 0
+
+    def leaves_of(self, span: int) -> NDArray[np.int32]:
+        """The leaves of a span."""
+        return self.leaves[self.first[span] : self.first[span + 1]]
+
+
+def find_spans(
+    tree: Tree,
+    public: Sequence[bool],
+    cells: Sequence[NDArray[np.int32]],
+    classes: NDArray[np.int32],
+    *,
+    class_count: int,
+    class_is_public: bool,
+    persons: NDArray[np.int64] | None = None,
+) -> tuple[Spans, NDArray[np.int32]]:
+    """The spans of rows in a tree, and the span of each row.
+
+    Args:
+        tree: The tree over cells, which divides columns by runs of them.
+        public: For each column, whether it is public.
+        cells: For each column, the cell of each row.
+        classes: The class of each row.
+        class_count: How many classes there are.
+        class_is_public: Whether the class is known like a public column.
+        persons: How many persons each row stands for; by default one.
+
+    Returns:
+        The spans in the order of their leaves, then of their class; and (row,) the span of each row.
+    """
+    rows = len(classes)
+    if all(public[column] for column in np.unique(tree.column[tree.column != LEAF]).tolist()):
+        return _of_leaves(tree, cells, classes, class_count, class_is_public, persons)
+    span = classes.astype(np.int64) if class_is_public else np.zeros(rows, np.int64)
+    reached = _reached(tree, public, cells, span)
+    used, of_row = np.unique(span, return_inverse=True)
+    pairs = [np.zeros((0, 2), np.int64)]
+    for leaf, node in enumerate(np.flatnonzero(tree.column == LEAF).tolist()):
+        reaching = np.unique(of_row[reached[node]])
+        pairs.append(np.stack([reaching, np.full(len(reaching), leaf)], axis=1))
+    counts = (
+        Persons(rows, persons)
+        .of_groups(of_row * class_count + classes, len(used) * class_count)
+        .reshape(-1, class_count)
+    )
+    return _in_order(np.concatenate(pairs), of_row, counts, class_is_public)
+
+
+def _of_leaves(
+    tree: Tree,
+    cells: Sequence[NDArray[np.int32]],
+    classes: NDArray[np.int32],
+    class_count: int,
+    class_is_public: bool,
+    persons: NDArray[np.int64] | None,
+) -> tuple[Spans, NDArray[np.int32]]:
+    """The spans where only public columns are tested: every person's leaf is known."""
+    rows = len(classes)
+    leaf = _leaves_of(tree, cells, rows).astype(np.int64)
+    # Spans of one leaf each, in the order of the leaves and of the classes.
+    span = leaf * class_count + classes if class_is_public else leaf
+    used, of_row = np.unique(span, return_inverse=True)
+    counts = Persons(rows, persons).of_groups(of_row * class_count + classes, len(used) * class_count)
+    own = used % class_count if class_is_public else np.full(len(used), ANY_CLASS)
+    leaves = used // class_count if class_is_public else used
+    spans = Spans(
+        np.arange(len(used) + 1, dtype=np.int64),
+        leaves.astype(np.int32),
+        own.astype(np.int32),
+        counts.reshape(-1, class_count),
+    )
+    return spans, of_row.astype(np.int32)
+
+
+def _leaves_of(tree: Tree, cells: Sequence[NDArray[np.int32]], rows: int) -> NDArray[np.int32]:
+    """The leaf of each row."""
+    from anonfit.engines.memory.route import route_table
+
+    sizes = [int(column.max(initial=0)) + 1 for column in cells]
+    coded = tuple(CodedColumn("", size, SplitMode.ORDERED, False, np.zeros(size)) for size in sizes)
+    codes = tuple(column.astype(code_dtype(size)) for column, size in zip(cells, sizes, strict=True))
+    routes = [np.arange(size, dtype=np.int32) for size in sizes]
+    return tree.region_of[route_table(CodedTable(coded, codes, rows), tree, routes, sizes)]
+
+
+def _reached(
+    tree: Tree, public: Sequence[bool], cells: Sequence[NDArray[np.int32]], span: NDArray[np.int64]
+) -> list[NDArray[np.int64]]:
+    """The rows that can reach each node under some private values. `span` is changed: rows of one span that a public
+    test tells apart get spans of their own.
+    """
+    reached: list[NDArray[np.int64]] = [np.zeros(0, np.int64)] * len(tree.column)
+    reached[0] = np.arange(len(span))
+    first_child = tree.first_child
+    used = int(span.max(initial=0)) + 1
+    for node in np.flatnonzero(tree.column != LEAF).tolist():
+        column, first, count = int(tree.column[node]), int(first_child[node]), int(tree.children[node])
+        rows = reached[node]
+        if not public[column]:
+            reached[first : first + count] = [rows] * count
+            continue
+        child = np.searchsorted(tree.start[first + 1 : first + count], cells[column][rows], side="right")
+        for number in range(count):
+            reached[first + number] = rows[child == number]
+        keys, place = np.unique(span[rows] * count + child, return_inverse=True)
+        span[rows] = used + place
+        used += len(keys)
+    return reached
+
+
+def _in_order(
+    pairs: NDArray[np.int64], of_row: NDArray[np.int64], counts: NDArray[np.int64], class_is_public: bool
+) -> tuple[Spans, NDArray[np.int32]]:
+    """The spans in the order of their leaves, so that the order of rows tells nothing. pairs: (span, leaf); counts:
+    (span, class)
+    """
+    spans = len(counts)
+    own = counts.argmax(axis=1).astype(np.int32) if class_is_public else np.full(spans, ANY_CLASS, np.int32)
+    pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+    first = np.searchsorted(pairs[:, 0], np.arange(spans + 1))
+    leaves = [tuple(pairs[start:stop, 1].tolist()) for start, stop in pairwise(first)]
+    order = sorted(range(spans), key=lambda span: (leaves[span], int(own[span])))
+    place = np.empty(spans, np.int32)
+    place[order] = np.arange(spans)
+    sizes = np.diff(first)[order]
+    in_order = Spans(
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        np.array([leaf for span in order for leaf in leaves[span]], np.int32),
+        own[order],
+        counts[order],
+    )
+    return in_order, place[of_row]
+
 
 ClassName: TypeAlias = str | int | float | bool
 

@@ -11,23 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.contract import Counted, CountRequest, Derive, Draw, Field, Move, Placing, Written
-from anonfit.engines.duckdb.connection import Connection
-from anonfit.engines.duckdb.sources import clean, file_rows
-from anonfit.engines.duckdb.sql import (
-    NODE,
-    count_query,
-    drawn,
-    node_list,
-    routed_node,
-    sql_type,
-)
-from anonfit.engines.duckdb.writing import BATCH, KeptColumn, write_sorted
-from anonfit.engines.rows import in_batches, plain, released
+from anonfit.engines.duckdb.count import count_query, drawn
+from anonfit.engines.duckdb.route import NODE, node_list, routed_node
+from anonfit.engines.duckdb.source import Connection, clean, file_rows
+from anonfit.engines.duckdb.write import BATCH, KeptColumn, write_sorted
+from anonfit.engines.memory.write import in_batches, plain, released
 from anonfit.errors import TooManyGroups
 
 if TYPE_CHECKING:
     import polars as pl
 
+TYPES = {"u1": "UTINYINT", "u2": "USMALLINT", "u4": "UINTEGER", "i4": "INTEGER", "i8": "BIGINT"}
+"""The types of columns that hold such whole numbers."""
 ACTIVE, NEXT, ASIDE = "active_rows", "next_rows", "rows_aside"
 FEW_FIELDS = 3
 """Groups by so many fields may be as many as the rows."""
@@ -148,7 +143,7 @@ class DuckDBEngine:
                 f"source_rows.{self.held[name]} IS NOT DISTINCT FROM {table}.{value}" for name, value in held.items()
             )
             joins.append(f" JOIN {table} ON {same}")
-            chosen.append(f"{table}.code::{sql_type(field.codes.dtype)} AS {field.name}")
+            chosen.append(f"{table}.code::{TYPES[field.codes.dtype.str[1:]]} AS {field.name}")
         chosen += [
             f"source_rows.{self.held[name]} AS {place}"
             for name, place in places.items()

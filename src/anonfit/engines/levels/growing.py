@@ -15,24 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.contract import Finishing, OutOfCore
-from anonfit.engines.levels.shape import Layout, Shape
-from anonfit.engines.levels.splitting import LevelNode, LevelSplitter
-from anonfit.engines.memory import growing
-from anonfit.engines.memory.grower import Grower
-from anonfit.engines.memory.layout import Rows, rows_of, shared
-from anonfit.engines.memory.scratch import make_scratch
+from anonfit.engines.levels.splitting import Layout, LevelNode, LevelSplitter
+from anonfit.engines.memory.engine import Grower, OpenNode, count_run
+from anonfit.engines.memory.forms import View, make_scratch
+from anonfit.engines.memory.growing import Subtree, breadth_first, grow_subtree, join_subtrees, region_sizes
+from anonfit.engines.memory.layout import Rows, Shape, rows_of
 from anonfit.engines.memory.selecting import RowSelector
-from anonfit.engines.memory.trees import (
-    OpenNode,
-    Subtree,
-    breadth_first,
-    count_run,
-    join_subtrees,
-    region_sizes,
-    signed_key,
-)
+from anonfit.engines.memory.splitting import signed_key
 from anonfit.engines.tree import Tree
-from anonfit.runtime.threads import thread_count
+from anonfit.runtime.compiling import shared
+from anonfit.runtime.process import thread_count
 
 
 class Finisher:
@@ -64,22 +56,11 @@ class Finisher:
         first = self.layout.pack(values, rows)
         if node.selecting:
             return self._selected(values, first, node)
-        buffers = shared(first), shared(rows_of(np.empty_like(first.words)))
-        grown: Subtree = growing.grow_subtree(
-            *buffers,
-            given.columns,
-            given.objective,
-            self.k,
-            given.constraints,
-            0,
-            rows,
-            0,
-            signed_key(node.key),
-            count_run(buffers[0], self.layout.forms, given, 0, rows),
-            node.span,
-            node.tile,
-            self._scratch(rows),
-        )
+        packed, other = shared(first), shared(rows_of(np.empty_like(first.words)))
+        histogram = count_run(packed, self.layout.forms, given, 0, rows)
+        own = self._scratch(rows), 0, rows, histogram, node.span, node.tile
+        view = View(packed, given.columns, given.objective, *own)
+        grown: Subtree = grow_subtree(view, other, self.k, given.constraints, 0, signed_key(node.key))
         return grown
 
     def _selected(self, values: Mapping[str, NDArray[Any]], first: Rows, node: OpenNode) -> Subtree:

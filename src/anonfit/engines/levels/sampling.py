@@ -14,11 +14,23 @@ from numpy.typing import NDArray
 from anonfit.criteria.targets import ClassTarget
 from anonfit.engines.contract import Counted, Counting, CountRequest, Draw, Move, first_of_run
 from anonfit.engines.levels.growing import LevelGrower
-from anonfit.engines.levels.shape import MASS, PERSONS, Shape, code_name, target_names
 from anonfit.engines.levels.splitting import LevelNode, LevelSplitter
+from anonfit.engines.memory.forms import PARTS, SIZES
 from anonfit.engines.memory.growing import CHILD, START
-from anonfit.engines.memory.layout import FROM, GAP, HIGH, LOW, MISSING, SIZE, TO
-from anonfit.engines.memory.scratch import PARTS, SIZES
+from anonfit.engines.memory.layout import (
+    FROM,
+    GAP,
+    HIGH,
+    LOW,
+    MASS,
+    MISSING,
+    PERSONS,
+    SIZE,
+    TO,
+    Shape,
+    code_name,
+    target_names,
+)
 from anonfit.engines.memory.selecting import Split
 
 CHANCE = 1e-4

@@ -14,14 +14,71 @@ from numpy.typing import NDArray
 from anonfit.criteria.objectives import child_key, root_key
 from anonfit.criteria.targets import ClassTarget, ShareTarget, Sums, Target
 from anonfit.engines.contract import Counted, Counting, CountRequest, Move
-from anonfit.engines.levels.shape import PERSONS, Layout, Shape, code_name, target_name, target_names
-from anonfit.engines.memory.constraints import ABSENT
-from anonfit.engines.memory.layout import BIN, SIZE, Rows, rows_of, shared
-from anonfit.engines.memory.objective import LEAN, SLOT, SLOTS, Whole
-from anonfit.engines.memory.scratch import PARTS, SIZES
-from anonfit.engines.memory.selecting import Split, View
+from anonfit.engines.memory.engine import OpenNode, TreeGrower, root_span
+from anonfit.engines.memory.forms import (
+    ABSENT,
+    LEAN,
+    PARTS,
+    SIZES,
+    SLOT,
+    SLOTS,
+    KernelForms,
+    Whole,
+    kernel_forms,
+    packing_of,
+)
+from anonfit.engines.memory.layout import (
+    BIN,
+    NARROW,
+    PERSONS,
+    SIZE,
+    Rows,
+    Shape,
+    code_name,
+    pack,
+    rows_of,
+    target_name,
+    target_names,
+)
+from anonfit.engines.memory.selecting import Selector, Split
 from anonfit.engines.memory.tallies import SensitiveTally, Tally
-from anonfit.engines.memory.trees import OpenNode, TreeGrower, root_span
+from anonfit.runtime.compiling import shared
+
+EVERY = 1 << 62
+"""A size that makes every column narrow."""
+NOTHING = np.zeros(0, np.int64)
+"""A histogram that nobody looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How kernels see rows. `always_counts` is for rows that stand for several: those that groups were made of."""
+
+    shape: Shape
+    forms: KernelForms
+    always_counts: bool
+
+    @classmethod
+    def make(cls, shape: Shape, whole: Whole, *, counted: bool) -> Layout:
+        """The layout of rows that kernels count, or (`counted`) of groups that were counted outside: then every column
+        has a place in a node's histogram.
+        """
+        table, purpose, constraints = shape.with_rows({}, 0, has_counts=counted or shape.has_counts)
+        size = EVERY if counted else NARROW
+        return cls(shape, kernel_forms(table, purpose, constraints, whole, narrow_size=size)[1], counted)
+
+    def selector(self, k: int) -> Selector | None:
+        """What chooses splits for selections, if there are any."""
+        shape, selections = self.shape, self.shape.purpose.selections
+        if selections is None:
+            return None
+        return Selector(shape.columns, k, selections, shape.constraints, self.forms.columns)
+
+    def pack(self, values: Mapping[str, NDArray[Any]], rows: int) -> Rows:
+        """Rows of these fields, packed; fields that are not given are 0."""
+        has_counts = self.always_counts or self.shape.has_counts
+        packing, *_ = packing_of(*self.shape.with_rows(values, rows, has_counts=has_counts))
+        return pack(packing, rows)
 
 
 def whole_table(counting: Counting, shape: Shape) -> Whole:
@@ -208,6 +265,7 @@ class LevelSplitter(TreeGrower):
         self.layout = layout = Layout.make(shape, self.whole, counted=True)
         super().__init__(layout.forms, k)
         self.rows = layout.pack({}, 1)
+        self.shared_rows = shared(self.rows)
         self.make_scratch(1)
         self.selector = layout.selector(k)
 
@@ -237,7 +295,7 @@ class LevelSplitter(TreeGrower):
                 if split[0] <= ABSENT:
                     asking.setdefault(ABSENT - split[0], []).append(node)
                 elif split[0] < 0:
-                    self.make_region(node, shared(self.rows), 0, node.rows, 0, histogram)
+                    self.make_region(node, self.view(node, self.shared_rows, 0, node.rows, histogram), 0)
                     regions.append(node.number)
                 else:
                     move, parts = self.attach(node, split)
@@ -255,9 +313,7 @@ class LevelSplitter(TreeGrower):
         children: list[LevelNode] = []
         if self.selector is None or not waiting:
             return moves, children
-        given = shared(self.rows)  # held while kernels run
-        kernels = given, self.shared_columns, self.shared_objective, self.shared_scratch
-        views = [View(*kernels, 0, 0, histograms.of(node.number), node.span, node.tile) for node in waiting]
+        views = [self.view(node, self.shared_rows, 0, 0, histograms.of(node.number)) for node in waiting]
         spreads = [self.selector.spreads(view) for view in views]
         columns = {node.number: list(of_node) for node, of_node in zip(waiting, spreads, strict=True)}
         tallies = count_tallies(self.counting, self.shape, columns)
@@ -286,8 +342,7 @@ class LevelSplitter(TreeGrower):
             if used > self.scratch_rows:
                 self.make_scratch(used)
             rows = rows_of(np.concatenate(blocks))
-        given = shared(rows)  # held while the kernel runs
-        return self.best_split(node, given, 0, 0, histogram)
+        return self.best_split(node, self.view(node, shared(rows), 0, 0, histogram))
 
     def _take_groups(self, asking: dict[int, list[LevelNode]]) -> None:
         """Get the groups that models must be asked of, for each column and the nodes that need them."""
@@ -307,10 +362,11 @@ class LevelSplitter(TreeGrower):
     def attach(self, node: LevelNode, split: Split) -> tuple[Move, list[LevelNode]]:
         """Write a chosen split into the tree."""
         sizes = self.scratch.lists[SIZES, : split[1]].tolist()
-        first = self.write_split(node, split)
+        view = self.view(node, self.shared_rows, 0, 0, NOTHING)
+        first = self.write_split(node, view, split)
         children = []
         for part in np.flatnonzero(sizes).tolist():
-            span, tile = self.part_of(node, split, part)
+            span, tile = self.part_of(view, split, part)
             children.append(LevelNode(first + part, span, tile, child_key(node.key, part), node.selecting, 0))
         return self._move(node.number, split, first), children
 

@@ -8,8 +8,30 @@ from typing import Any
 import numpy as np
 
 from anonfit.engines.memory.constraint_kernels import sweep
-from anonfit.engines.memory.constraints import KernelConstraints
-from anonfit.engines.memory.count import at, mean_of, persons_beside, persons_of, present, read
+from anonfit.engines.memory.count import at, persons_beside, persons_of, present, read
+from anonfit.engines.memory.forms import (
+    CODES,
+    ENDS,
+    ITSELF,
+    KIND,
+    LEAN,
+    LEFT,
+    LEGAL,
+    NUMBER,
+    ORDER,
+    OWN,
+    PERSONS,
+    RANK,
+    RIGHT,
+    SLOT,
+    SLOTS,
+    SPARE,
+    STARTS,
+    KernelConstraints,
+    KernelObjective,
+    Scratch,
+)
+from anonfit.engines.memory.impurity import classes_of, mean_of
 from anonfit.engines.memory.layout import (
     AFTER,
     BIN,
@@ -31,21 +53,6 @@ from anonfit.engines.memory.layout import (
     Columns,
     Int,
     Rows,
-)
-from anonfit.engines.memory.objective import CLASSES, ITSELF, KIND, LEAN, NUMBER, SLOT, SLOTS, KernelObjective
-from anonfit.engines.memory.scratch import (
-    CODES,
-    ENDS,
-    LEFT,
-    LEGAL,
-    ORDER,
-    OWN,
-    PERSONS,
-    RANK,
-    RIGHT,
-    SPARE,
-    STARTS,
-    Scratch,
 )
 from anonfit.runtime.compiling import inner, kernel
 from anonfit.tables.schema import SplitMode
@@ -306,7 +313,7 @@ def put_in_order(objective: KernelObjective, way: Int, elements: Int, base: Int,
         chosen = np.int64(0)
         if targets[KIND, way] != NUMBER:
             whole, first = scratch.whole, targets[SLOT, way]
-            for label in range(targets[CLASSES, way]):
+            for label in range(classes_of(targets, way)):
                 if whole[first + label] > whole[first + chosen]:
                     chosen = np.int64(label)
         for element in range(elements):

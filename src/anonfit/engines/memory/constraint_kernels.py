@@ -7,13 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.engines.memory.constraints import BIT as SENSITIVE_BIT
-from anonfit.engines.memory.constraints import MASK as SENSITIVE_MASK
-from anonfit.engines.memory.constraints import VALUE, KernelConstraints
 from anonfit.engines.memory.count import read, run_of
+from anonfit.engines.memory.forms import (
+    LEGAL,
+    PARTS,
+    RANK,
+    SENSITIVE_BIT,
+    SENSITIVE_MASK,
+    SPARE,
+    STARTS,
+    VALUE,
+    KernelConstraints,
+    Scratch,
+)
 from anonfit.engines.memory.layout import BIT, MASK, QUARTER, Columns, Int, Rows
 from anonfit.engines.memory.model_kernels import add, allowed, clear, sum_up
-from anonfit.engines.memory.scratch import LEGAL, PARTS, RANK, SPARE, STARTS, Scratch
 from anonfit.runtime.compiling import inner
 
 

@@ -10,35 +10,34 @@ from typing import Any
 import numpy as np
 
 from anonfit.engines.memory.candidates import mark_legal, next_way, put_in_order
-from anonfit.engines.memory.constraints import KernelConstraints
-from anonfit.engines.memory.count import ENTROPY, at, cost_of, is_boundary, persons_within, x_log_x
-from anonfit.engines.memory.layout import Columns, Int, Rows
-from anonfit.engines.memory.objective import (
+from anonfit.engines.memory.count import at, persons_within
+from anonfit.engines.memory.forms import (
     ALL_CUTS,
     CLASS,
     CLASSES,
-    FACTOR,
-    ITSELF,
-    KIND,
-    MEASURED,
-    SLOT,
-    SLOTS,
-    UNIT,
-    KernelObjective,
-)
-from anonfit.engines.memory.scratch import (
     COST,
     CUT,
     ENDS,
+    FACTOR,
+    ITSELF,
+    KIND,
     LEFT,
     LEGAL,
+    MEASURED,
     ORDER,
     OWN,
+    SLOT,
+    SLOTS,
     STARTS,
     STATE,
+    UNIT,
     WAY,
+    KernelConstraints,
+    KernelObjective,
     Scratch,
 )
+from anonfit.engines.memory.impurity import ENTROPY, cost_of, is_boundary, x_log_x
+from anonfit.engines.memory.layout import Columns, Int, Rows
 from anonfit.runtime.compiling import inner
 from anonfit.tables.schema import SplitMode
 

@@ -1,60 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Growing the subtree of a node with one thread."""
+"""Growing the subtree of a node with one thread; and how nodes in the order they were grown become a tree in
+breadth-first order, the same for any number of threads.
+"""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anonfit.engines.memory.candidates import inner_range, tighten
-from anonfit.engines.memory.constraints import KernelConstraints
 from anonfit.engines.memory.count import count_rows
-from anonfit.engines.memory.layout import (
-    FROM,
-    GAP,
-    HIGH,
-    LOW,
-    MODE,
-    SIZE,
-    SPAN,
-    TILE,
-    TO,
-    Columns,
-    Int,
-    Rows,
-)
-from anonfit.engines.memory.objective import RULE, KernelObjective
+from anonfit.engines.memory.forms import PARTS, RULE, KernelConstraints, View
+from anonfit.engines.memory.layout import FROM, GAP, HIGH, LOW, MODE, SIZE, SPAN, TILE, TO, Columns, Int, Rows
 from anonfit.engines.memory.route import divide, persons_between
-from anonfit.engines.memory.scratch import CHANCE, PARTS, Scratch
-from anonfit.engines.memory.splitting import BY_CHANCE, choose_split
+from anonfit.engines.memory.splitting import BY_CHANCE, choose_split, draw, part_key
+from anonfit.engines.tree import Tree
 from anonfit.runtime.compiling import inner, kernel
 from anonfit.tables.schema import SplitMode
-
-GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # as in criteria.splitting
-
-
-@inner
-def _mixed(word: Any) -> Any:
-    word = word + np.uint64(GOLDEN)
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(FIRST)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(SECOND)
-    return word ^ (word >> np.uint64(31))
-
-
-@inner
-def part_key(key: Int, part: Int) -> Any:
-    """The key of a part of a node's split."""
-    return np.int64(_mixed(np.uint64(key) ^ np.uint64(part + 1)))
-
-
-@inner
-def draw(key: Int, splits: Any) -> None:
-    """Fill the row CHANCE of the columns' splits with the numbers of the node of a key."""
-    for column in range(splits.shape[1]):
-        word = _mixed(np.uint64(key) ^ (np.uint64(column + 1) << np.uint64(32)))
-        splits[CHANCE, column] = -math.log((np.float64(word >> np.uint64(11)) + 0.5) * 2.0**-53)
 
 
 @inner
@@ -71,46 +36,31 @@ def _fit_span(columns: Columns, column: Int, span: Any, tile: Any) -> None:
 
 
 @kernel
-def child_span(
-    columns: Columns, span: Any, tile: Any, column: Int, part: Int, parts: Int, lists: Any, child: Any, inner_tile: Any
-) -> None:
-    """The span and the tile of a part of a split by runs, written to `child` and `inner_tile`."""
+def child_span(node: View, split: Any, part: Int, child: Any, inner_tile: Any) -> None:
+    """The span and the tile of a part of a split, written to `child` and `inner_tile`."""
+    facts, span, lists, side = node.columns.facts, node.span, node.scratch.lists, node.scratch.side
+    column, parts, _, by_set = split
     for fact in range(SPAN):
         for other in range(span.shape[1]):
             child[fact, other] = span[fact, other]
-    first = lists[PARTS, part]
-    last = lists[PARTS, part + 1] - 1 if part + 1 < parts else span[TO, column]
-    child[FROM, column], child[TO, column] = first, last
-    child[LOW, column] = max(first, span[LOW, column])
-    child[HIGH, column] = min(last, span[HIGH, column])
-    if first > 0:
-        child[GAP, column] = 0
-    for entry in range(tile.shape[0]):
-        inner_tile[entry] = tile[entry]
-    held = columns.facts[TILE, column]
+    for entry in range(inner_tile.shape[0]):
+        inner_tile[entry] = node.tile[entry]
+    first, last = span[FROM, column], span[TO, column]
+    if by_set == 0:
+        first = lists[PARTS, part]
+        if part + 1 < parts:
+            last = lists[PARTS, part + 1] - 1
+        child[FROM, column], child[TO, column] = first, last
+        child[LOW, column] = max(first, span[LOW, column])
+        child[HIGH, column] = min(last, span[HIGH, column])
+        if first > 0:
+            child[GAP, column] = 0
+    held = facts[TILE, column]
     if held >= 0:
-        for code in range(columns.facts[SIZE, column]):
-            if code < first or code > last:
+        for code in range(facts[SIZE, column]):
+            if side[code] != part if by_set == 1 else code < first or code > last:
                 inner_tile[held + code] = 0
-        _fit_span(columns, column, child, inner_tile)
-
-
-@kernel
-def child_tile(
-    columns: Columns, span: Any, tile: Any, column: Int, part: Int, sides: Any, child: Any, inner_tile: Any
-) -> None:
-    """The span and the tile of a part of a split by a set, written to `child` and `inner_tile`."""
-    for fact in range(SPAN):
-        for other in range(span.shape[1]):
-            child[fact, other] = span[fact, other]
-    for entry in range(tile.shape[0]):
-        inner_tile[entry] = tile[entry]
-    held = columns.facts[TILE, column]
-    if held >= 0:
-        for code in range(columns.facts[SIZE, column]):
-            if sides[code] != part:
-                inner_tile[held + code] = 0
-        _fit_span(columns, column, child, inner_tile)
+        _fit_span(node.columns, column, child, inner_tile)
 
 
 # One row per node of the tree being grown. START and BEFORE are as in Tree; the rows of a node that is a region are
@@ -156,17 +106,18 @@ def _add_children(nodes: Any, used: Int, parent: Int, column: Int, count: Int) -
 
 
 @inner
-def _narrow(nodes: Any, used: Int, node: Int, columns: Columns, column: Int, span: Any, tile: Any) -> Any:
+def _narrow(nodes: Any, used: Int, number: Int, node: View, column: Int) -> Any:
     """Free descent: cut the tile to what the taxonomy node over the rows holds; the rest are empty regions.
 
     Returns the nodes in use and the node that holds the rows.
     """
+    columns, span, tile = node.columns, node.span, node.tile
     low, high, _ = inner_range(columns, column, span, tile)
     first, last = span[FROM, column], span[TO, column]
     parts = np.int64(1) + np.int64(low > first) + np.int64(high < last)
     if parts == 1:
-        return used, node
-    _add_children(nodes, used, node, column, parts)
+        return used, number
+    _add_children(nodes, used, number, column, parts)
     inside = used
     nodes[used, START] = first
     if low > first:
@@ -201,30 +152,18 @@ def _write_members(members: Any, filled: Int, size: Int, side: Any) -> Any:
 
 
 @kernel
-def attach(
-    nodes: Any,
-    used: Int,
-    node: Int,
-    columns: Columns,
-    column: Int,
-    parts: Int,
-    before: Int,
-    by_set: Int,
-    members: Any,
-    filled: Int,
-    span: Any,
-    tile: Any,
-    scratch: Scratch,
-) -> Any:
+def attach(nodes: Any, used: Int, number: Int, node: View, split: Any, members: Any, filled: Int) -> Any:
     """Write a chosen split into the tree: the nodes and the members of sets (moved if they needed room), how many are
     used, and the first part's node.
     """
+    columns, scratch = node.columns, node.scratch
+    column, parts, before, by_set = split
     nodes = _room(nodes, used + parts + 3)
     if columns.facts[MODE, column] >= BINARY:
-        used, node = _narrow(nodes, used, node, columns, column, span, tile)
-    _add_children(nodes, used, node, column, parts)
+        used, number = _narrow(nodes, used, number, node, column)
+    _add_children(nodes, used, number, column, parts)
     if by_set == 1:
-        nodes[node, SET] = filled
+        nodes[number, SET] = filled
         members, filled = _write_members(members, filled, columns.facts[SIZE, column], scratch.side)
     else:
         for part in range(parts):
@@ -235,53 +174,29 @@ def attach(
 
 
 @kernel
-def finish(
-    nodes: Any,
-    used: Int,
-    node: Int,
-    rows: Rows,
-    columns: Columns,
-    objective: KernelObjective,
-    start: Int,
-    stop: Int,
-    side: Int,
-    histogram: Any,
-    span: Any,
-    tile: Any,
-) -> Any:
+def finish(nodes: Any, used: Int, number: Int, node: View, side: Int) -> Any:
     """Make a node a region: free descents once more, then its rows. Returns the nodes and how many are used. An empty
     histogram means: look at the rows.
     """
+    columns, span = node.columns, node.span
     width = columns.facts.shape[1]
     nodes = _room(nodes, used + 3 * width)
     for column in range(width):
-        if (
-            columns.facts[MODE, column] >= BINARY
-            and span[FROM, column] < span[TO, column]
-            and objective.weights[column] >= 0
-        ):
-            tighten(rows, columns, objective, column, start, stop, histogram, span)
-            used, node = _narrow(nodes, used, node, columns, column, span, tile)
-    nodes[node, BEGIN], nodes[node, END], nodes[node, BUFFER] = start, stop, side
+        is_free = columns.facts[MODE, column] >= BINARY and node.objective.weights[column] >= 0
+        if is_free and span[FROM, column] < span[TO, column]:
+            tighten(node.rows, columns, node.objective, column, node.start, node.stop, node.histogram, span)
+            used, number = _narrow(nodes, used, number, node, column)
+    nodes[number, BEGIN], nodes[number, END], nodes[number, BUFFER] = node.start, node.stop, side
     return nodes, used
 
 
 @inner
 def _pass_histogram(
-    rows: Rows,
-    columns: Columns,
-    objective: KernelObjective,
-    start: Int,
-    stop: Int,
-    k: Int,
-    is_largest: bool,
-    large: bool,
-    slot: Int,
-    free: Int,
-    slots: Any,
-    places: Any,
+    rows: Rows, node: View, start: Int, stop: Int, k: Int, is_largest: bool, large: bool, slot: Int, free: Int
 ) -> Any:
-    """The histogram a part gets: the largest takes its parent's, from which the others are taken away."""
+    """The histogram a part of a node gets: the largest takes its parent's, from which the others are taken away."""
+    columns, objective = node.columns, node.objective
+    slots, places = node.scratch.histograms, node.scratch.places
     enough = persons_between(rows, columns, start, stop) >= 2 * k
     if is_largest:
         return slot if enough else np.int64(TOO_SMALL)
@@ -299,78 +214,66 @@ def _pass_histogram(
 
 
 @kernel
-def grow_subtree(
-    first_rows: Rows,
-    second_rows: Rows,
-    columns: Columns,
-    objective: KernelObjective,
-    k: Int,
-    constraints: KernelConstraints | None,
-    start: Int,
-    stop: Int,
-    side: Int,
-    key: Int,
-    histogram: Any,
-    span: Any,
-    tile: Any,
-    scratch: Scratch,
-) -> Any:
-    """Grow the tree below one node, depth first; returns its nodes and the members of their sets."""
+def grow_subtree(root: View, other: Rows, k: Int, constraints: KernelConstraints | None, side: Int, key: Int) -> Any:
+    """Grow the tree below one node, depth first; returns its nodes and the members of their sets. Its rows are in the
+    buffer `side`, and `other` is the other one.
+    """
+    columns, objective, scratch, length = root.columns, root.objective, root.scratch, root.histogram.shape[0]
+    first_rows, second_rows = (root.rows, other) if side == 0 else (other, root.rows)
     width = columns.facts.shape[1]
-    lists, places = scratch.lists, scratch.places
     nodes, members = new_nodes(), np.empty(64, np.int64)
     used, filled = np.int64(1), np.int64(0)
-    length = histogram.shape[0]
-    slots = scratch.histograms
+    slots, places = scratch.histograms, scratch.places
     kept_histograms = slots.shape[0]
     for index in range(length):
-        slots[0, index] = histogram[index]
-    edges = np.empty((2, lists.shape[1]), np.int64)
+        slots[0, index] = root.histogram[index]
+    edges = np.empty((2, scratch.lists.shape[1]), np.int64)
     waiting = np.empty((64, WAITING), np.int64)
     spans = np.empty((64, SPAN * width), np.int64)
     tiles = np.empty((64, columns.tile), np.uint8)
-    waiting[0, NODE], waiting[0, ROW], waiting[0, STOP] = 0, start, stop
+    waiting[0, NODE], waiting[0, ROW], waiting[0, STOP] = 0, root.start, root.stop
     waiting[0, SIDE], waiting[0, HISTOGRAM], waiting[0, KEY] = side, 0, key
     by_chance = objective.settings[RULE] == BY_CHANCE
     for index in range(SPAN * width):
-        spans[0, index] = span[index // width, index % width]
+        spans[0, index] = root.span[index // width, index % width]
     for index in range(columns.tile):
-        tiles[0, index] = tile[index]
+        tiles[0, index] = root.tile[index]
     here, held = scratch.span, scratch.tile
     nothing = np.empty(0, np.int64)
     count, highest = np.int64(1), np.int64(0)
     while count > 0:
         count -= 1
-        node, start, stop = waiting[count, NODE], waiting[count, ROW], waiting[count, STOP]
+        number, start, stop = waiting[count, NODE], waiting[count, ROW], waiting[count, STOP]
         side, slot, key = waiting[count, SIDE], waiting[count, HISTOGRAM], waiting[count, KEY]
         for index in range(SPAN * width):
             here[index // width, index % width] = spans[count, index]
         for index in range(columns.tile):
             held[index] = tiles[count, index]
-        rows, other = (first_rows, second_rows) if side == 0 else (second_rows, first_rows)
+        rows, others = (first_rows, second_rows) if side == 0 else (second_rows, first_rows)
         if slot <= UNCOUNTED:
             slot = UNCOUNTED - slot
             for index in range(length):
                 slots[slot, index] = 0
             count_rows(rows, columns, objective, start, stop, np.int64(1), slots[slot], places)
-        column, parts, before, by_set = np.int64(-1), np.int64(0), np.int64(-1), np.int64(0)
+        node = View(rows, columns, objective, scratch, start, stop, slots[max(slot, 0)], here, held)
+        split = (np.int64(-1), np.int64(0), np.int64(-1), np.int64(0))
         if slot >= 0:
             if by_chance:
                 draw(key, scratch.splits)
-            column, parts, before, by_set = choose_split(
+            split = choose_split(
                 rows, columns, objective, k, constraints, start, stop, slots[slot], here, held, scratch
             )
-        if column < 0:
-            nodes, used = finish(nodes, used, node, rows, columns, objective, start, stop, side, nothing, here, held)
+        if split[0] < 0:
+            region = View(rows, columns, objective, scratch, start, stop, nothing, here, held)
+            nodes, used = finish(nodes, used, number, region, side)
             continue
-        nodes, used, first, members, filled = attach(
-            nodes, used, node, columns, column, parts, before, by_set, members, filled, here, held, scratch
-        )
-        largest = divide(rows, other, columns, column, parts, by_set, start, stop, scratch, edges)
+        nodes, used, first, members, filled = attach(nodes, used, number, node, split, members, filled)
+        parts = split[1]
+        largest = divide(node, others, split, edges)
         waiting, spans = _room(waiting, count + parts), _room(spans, count + parts)
         tiles = _room(tiles, count + parts)
         crowded = slot + parts >= kept_histograms
-        large = persons_between(other, columns, edges[0, largest], edges[1, largest]) >= 2 * k
+        large = persons_between(others, columns, edges[0, largest], edges[1, largest]) >= 2 * k
         highest = slot
         for turn in range(parts):
             # The largest part is pushed first, so it is taken up last: the others may use the histograms above its own.
@@ -380,28 +283,89 @@ def grow_subtree(
                 continue
             kept = UNCOUNTED - slot
             if not crowded:
-                kept = _pass_histogram(
-                    other,
-                    columns,
-                    objective,
-                    start,
-                    stop,
-                    k,
-                    part == largest,
-                    large,
-                    slot,
-                    highest + 1,
-                    slots,
-                    places,
-                )
+                is_largest, free = part == largest, highest + 1
+                kept = _pass_histogram(others, node, start, stop, k, is_largest, large, slot, free)
                 highest = max(highest, kept)
             waiting[count, NODE], waiting[count, ROW], waiting[count, STOP] = first + part, start, stop
             waiting[count, SIDE], waiting[count, HISTOGRAM] = 1 - side, kept
             waiting[count, KEY] = part_key(key, part)
-            child = spans[count].reshape(SPAN, width)
-            if by_set == 1:
-                child_tile(columns, here, held, column, part, scratch.side, child, tiles[count])
-            else:
-                child_span(columns, here, held, column, part, parts, lists, child, tiles[count])
+            child_span(node, split, part, spans[count].reshape(SPAN, width), tiles[count])
             count += 1
     return nodes[:used], members[:filled]
+
+
+Subtree = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Nodes, and the members of their sets."""
+
+
+def join_subtrees(
+    top: NDArray[np.int64], members: NDArray[np.int64], numbers: Sequence[int], subtrees: Sequence[Subtree]
+) -> Subtree:
+    """Hang subtrees on the nodes of the top that they grew from; all nodes and the members of their sets."""
+    blocks, sets = [top], [members]
+    used, filled = len(top), len(members)
+    for number, (subtree, own) in zip(numbers, subtrees, strict=True):
+        subtree[subtree[:, CHILDREN] > 0, CHILD] += used - 1
+        subtree[subtree[:, SET] >= 0, SET] += filled
+        kept = top[number, [START, BEFORE]]
+        top[number] = subtree[0]
+        top[number, [START, BEFORE]] = kept
+        blocks.append(subtree[1:])
+        sets.append(own)
+        used += len(subtree) - 1
+        filled += len(own)
+    return np.concatenate(blocks), np.concatenate(sets)
+
+
+@kernel
+def _breadth_first_order(nodes: Any) -> Any:
+    order = np.empty(nodes.shape[0], np.int64)
+    order[0] = 0
+    used = 1
+    for index in range(nodes.shape[0]):
+        node = order[index]
+        for child in range(nodes[node, CHILDREN]):
+            order[used] = nodes[node, CHILD] + child
+            used += 1
+    return order
+
+
+@kernel
+def settle(nodes: Any, first: Any, second: Any) -> None:
+    """Bring the rows of all regions into the first buffer, each run to its own place. first, second: (row, word)."""
+    for node in range(nodes.shape[0]):
+        if nodes[node, COLUMN] < 0 and nodes[node, BUFFER] == 1:
+            for row in range(nodes[node, BEGIN], nodes[node, END]):
+                for word in range(first.shape[1]):
+                    first[row, word] = second[row, word]
+
+
+def begins_of(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The first rows of the regions that have any, ascending."""
+    has_rows = (nodes[:, COLUMN] < 0) & (nodes[:, END] > nodes[:, BEGIN])
+    return np.sort(nodes[has_rows, BEGIN])
+
+
+def breadth_first(nodes: NDArray[np.int64], members: NDArray[np.int64]) -> Tree:
+    """The tree of these nodes; `members` has the codes of their sets."""
+    facts = nodes[_breadth_first_order(nodes)]
+    by_set = facts[:, SET] >= 0
+    places = facts[by_set, SET]
+    set_of = np.full(len(facts), -1, np.int32)
+    set_of[by_set] = np.arange(len(places))
+    codes = members.astype(np.int32)
+    ends = (places + 1 + members[places]).tolist() if len(places) else []
+    return Tree(
+        column=facts[:, COLUMN].astype(np.int32),
+        children=facts[:, CHILDREN].astype(np.int32),
+        start=facts[:, START].astype(np.int32),
+        before=facts[:, BEFORE].astype(np.int32),
+        set_of=set_of,
+        sets=tuple(codes[begin + 1 : end] for begin, end in zip(places.tolist(), ends, strict=True)),
+    )
+
+
+def region_sizes(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows of each node that is a region, 0 for others, in the order of the tree."""
+    facts = nodes[_breadth_first_order(nodes)]
+    return np.where(facts[:, COLUMN] < 0, facts[:, END] - facts[:, BEGIN], 0)

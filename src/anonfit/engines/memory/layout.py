@@ -1,114 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How rows lie in memory: columns packed into words, and tuples of arrays that kernels read."""
+"""How rows lie in memory: columns packed into words, and tuples of arrays that kernels read. And a coded table without
+its rows: the fields of rows by name, and what is made of some rows once they are here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import extending as _extending
-from numba.core import cgutils as _cgutils
-from numba.core import types as _types
-from numba.core.typing import templates as _templates
-from numba.np import arrayobj as _arrays
-from numba.np import numpy_support as _numpy_support
 from numpy.typing import NDArray
 
+from anonfit.criteria.objectives import SplitObjective
+from anonfit.criteria.targets import ClassTarget, NumberTarget, ShareTarget, Signatures, Target
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype
 from anonfit.tables.taxonomy import Taxonomy
 
-Fields = TypeVar("Fields", bound=tuple[Any, ...])
-extending: Any = _extending
-cgutils: Any = _cgutils
-types: Any = _types
-templates: Any = _templates
-arrays: Any = _arrays
-numpy_support: Any = _numpy_support
-
-
-class SharedType(types.Type):  # type: ignore[misc]
-    """A structure as the compiler sees it: a pointer to words. A field is one word, a whole number; or it is an array:
-    where its memory is, then its shape.
-    """
-
-    def __init__(self, tuple_name: str, fields: tuple[tuple[str, Any], ...]) -> None:
-        self.fields = dict(fields)
-        self.places: dict[str, int] = {}
-        used = 0
-        for name, kind in fields:
-            self.places[name] = used
-            used += 1 + getattr(kind, "ndim", 0)
-        super().__init__(name=f"Shared({tuple_name}, {fields})")
-
-
-class Shared:
-    """A structure as Python holds it."""
-
-    def __init__(self, fields: Any) -> None:
-        words: list[int] = []
-        kinds = []
-        for name, value in zip(fields._fields, fields, strict=True):
-            kind = types.int64
-            if isinstance(value, np.ndarray):
-                assert value.flags.c_contiguous, name
-                kind = types.Array(numpy_support.from_dtype(value.dtype), value.ndim, "C")
-                words += [value.ctypes.data, *value.shape]
-            else:
-                words.append(int(value))
-            kinds.append((name, kind))
-        self.fields = fields  # they live as long as the structure
-        self.words = np.array(words, np.int64)
-        self.address = self.words.ctypes.data
-        self._numba_type_ = SharedType(type(fields).__name__, tuple(kinds))
-
-
-def shared(fields: Fields) -> Fields:
-    """A tuple of arrays and whole numbers as the structure that kernels are given in its place."""
-    return cast("Fields", Shared(fields))
-
-
-extending.register_model(SharedType)(extending.models.OpaqueModel)
-
-
-@extending.unbox(SharedType)  # type: ignore[untyped-decorator]
-def _unbox(_: Any, value: Any, context: Any) -> Any:
-    number = context.pyapi.object_getattr_string(value, "address")
-    address = context.pyapi.long_as_longlong(number)
-    context.pyapi.decref(number)
-    return extending.NativeValue(context.builder.inttoptr(address, cgutils.voidptr_t))
-
-
-@extending.infer_getattr
-class _FieldTypes(templates.AttributeTemplate):  # type: ignore[misc]
-    key = SharedType
-
-    def generic_resolve(self, struct: SharedType, name: str) -> Any:
-        return struct.fields.get(name)
-
-
-@extending.lower_getattr_generic(SharedType)  # type: ignore[untyped-decorator]
-def _field(context: Any, builder: Any, struct: SharedType, value: Any, name: str) -> Any:
-    """A field; an array as one of memory that it does not own."""
-    kind, place = struct.fields[name], struct.places[name]
-    words = builder.bitcast(value, cgutils.intp_t.as_pointer())
-
-    def word(offset: int) -> Any:
-        return builder.load(builder.gep(words, [cgutils.intp_t(place + offset)]))
-
-    if not isinstance(kind, types.Array):
-        return word(0)
-    shape = [word(1 + axis) for axis in range(kind.ndim)]
-    itemsize = cgutils.intp_t(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-    strides = [itemsize]
-    for length in reversed(shape[1:]):
-        strides.insert(0, builder.mul(strides[0], length))
-    array = context.make_array(kind)(context, builder)
-    data = builder.inttoptr(word(0), context.get_data_type(kind.dtype).as_pointer())
-    arrays.populate_array(array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None)
-    return array._getvalue()
-
+if TYPE_CHECKING:
+    from anonfit.engines.memory.forms import Constraint
 
 Int: TypeAlias = int | np.int64
 """A whole number of a kernel: what Python calls int, compiled code has in 64 bits."""
@@ -338,3 +249,116 @@ def pack_table(table: CodedTable, *, threads: int = 1) -> tuple[Rows, Columns]:
     fields = add_table_fields(table, packing)
     packing.settle()
     return pack(packing, table.rows, entities=table.entities, threads=threads), describe(table, packing, fields)
+
+
+PERSONS, MASS = "persons", "mass"
+NO_SIGNATURES = Signatures()
+
+
+def code_name(column: int) -> str:
+    """The field of a quasi-identifier's codes."""
+    return f"code{column}"
+
+
+def target_name(target: int) -> str:
+    """The field of a target."""
+    return f"target{target}"
+
+
+def label_name(target: int) -> str:
+    """The field of a target's own values where models say what is expected of rows."""
+    return f"label{target}"
+
+
+def target_names(target: int, what: Target) -> list[str]:
+    """The fields of a target: its class or number, or a share of each class."""
+    name = target_name(target)
+    return [f"{name}_{label}" for label in range(what.width)] if isinstance(what, ShareTarget) else [name]
+
+
+def sensitive_name(constraint: int) -> str:
+    """The field of a sensitive column's codes."""
+    return f"sensitive{constraint}"
+
+
+def signature_name(column: int) -> str:
+    """The field of a raw column's classes, by which selections tell rows apart."""
+    return f"signature{column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A coded table without its rows; its purpose and its constraints have none either. `signatures` says what the
+    classes of raw columns become for selections.
+    """
+
+    columns: tuple[CodedColumn, ...]
+    purpose: SplitObjective
+    constraints: tuple[Constraint, ...]
+    has_counts: bool
+    signatures: Signatures = NO_SIGNATURES
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have a mass of their own."""
+        return self.purpose.masses is not None
+
+    @property
+    def mass(self) -> tuple[str, ...]:
+        """The field that rows count by in criteria, as a factor of a sum."""
+        return (MASS,) if self.weighted else self.persons
+
+    @property
+    def persons(self) -> tuple[str, ...]:
+        """The field of a row's persons, as a factor of a sum."""
+        return (PERSONS,) if self.has_counts else ()
+
+    @property
+    def names(self) -> list[str]:
+        """All fields of a row."""
+        names = [code_name(column) for column in range(len(self.columns))]
+        names += self.persons
+        names += [MASS] if self.weighted else []
+        names += [name for place, target in enumerate(self.purpose.targets) for name in target_names(place, target)]
+        return [*names, *self.sensitive_names, *self.signature_names]
+
+    @property
+    def sensitive_names(self) -> list[str]:
+        """The fields of the sensitive columns' codes."""
+        return [sensitive_name(place) for place in range(len(self.constraints))]
+
+    @property
+    def signature_names(self) -> list[str]:
+        """The fields that signatures are found from."""
+        return [signature_name(column) for column in range(len(self.signatures.sizes))]
+
+    def with_rows(
+        self, values: Mapping[str, NDArray[Any]], rows: int, *, has_counts: bool
+    ) -> tuple[CodedTable, SplitObjective, list[Constraint]]:
+        """The table, the purpose (without selections) and the constraints with some rows; fields not given are 0."""
+
+        def of(name: str, dtype: Any = np.int64) -> NDArray[Any]:
+            return values[name] if name in values else np.zeros(rows, dtype)
+
+        codes = tuple(of(code_name(index), code_dtype(column.size)) for index, column in enumerate(self.columns))
+        table = CodedTable(self.columns, codes, rows, of(PERSONS, np.uint32) if has_counts else None)
+        targets = tuple(
+            _with_rows(target, [of(name) for name in target_names(place, target)])
+            for place, target in enumerate(self.purpose.targets)
+        )
+        purpose = replace(self.purpose, targets=targets, masses=of(MASS) if self.weighted else None)
+        constraints = [
+            replace(constraint, codes=of(name, np.uint32))
+            for name, constraint in zip(self.sensitive_names, self.constraints, strict=True)
+        ]
+        return table, purpose, constraints
+
+
+def _with_rows(target: Target, values: Sequence[NDArray[Any]]) -> Target:
+    """A target of some rows, from its fields."""
+    if isinstance(target, ClassTarget):
+        return replace(target, classes=values[0])
+    if isinstance(target, ShareTarget):
+        return replace(target, shares=np.stack(values, axis=1))
+    assert isinstance(target, NumberTarget)
+    return replace(target, multiples=values[0])

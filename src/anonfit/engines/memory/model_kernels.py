@@ -8,9 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.engines.memory.constraints import BEGIN, COLUMN, END, KIND, LEAST, SIZE, UNKNOWN, VALUE, KernelConstraints
+from anonfit.engines.memory.forms import (
+    ATTRIBUTE,
+    BEGIN,
+    END,
+    KERNEL,
+    LEAST,
+    SENSITIVE_SIZE,
+    UNKNOWN,
+    VALUE,
+    KernelConstraints,
+    Scratch,
+)
 from anonfit.engines.memory.layout import Int
-from anonfit.engines.memory.scratch import Scratch
 from anonfit.privacy.diversity import DistinctL, EntropyL, RecursiveCL, SquaredError, Variance
 from anonfit.privacy.likeness import AlphaK, BetaLikeness, DeltaDisclosure, TCloseness
 from anonfit.runtime.compiling import inner
@@ -158,9 +168,9 @@ def allowed(constraints: KernelConstraints, side: Int, scratch: Scratch) -> Any:
     """Whether every model allows a side's tally."""
     models, sensitive, totals = constraints.models, constraints.sensitive, scratch.totals[side]
     for model in range(models.shape[1]):
-        kind, attribute, limit = models[KIND, model], models[COLUMN, model], constraints.limits[model]
+        kind, attribute, limit = models[KERNEL, model], models[ATTRIBUTE, model], constraints.limits[model]
         persons = totals[PERSONS, attribute]
-        place, size = sensitive[VALUE, attribute], sensitive[SIZE, attribute]
+        place, size = sensitive[VALUE, attribute], sensitive[SENSITIVE_SIZE, attribute]
         counts = scratch.tallies[side, place : place + size]
         whole = np.float64(persons)
         fine = True
@@ -212,7 +222,7 @@ def sum_up(constraints: KernelConstraints, side: Int, scratch: Scratch) -> None:
         first, unknown = sensitive[VALUE, attribute], sensitive[UNKNOWN, attribute]
         persons, values, known, total, squares = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
         logs = 0.0
-        for value in range(sensitive[SIZE, attribute]):
+        for value in range(sensitive[SENSITIVE_SIZE, attribute]):
             count = tallies[side, first + value]
             if count == 0:
                 continue

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.memory import refining_kernels as kernels
-from anonfit.engines.memory.constraints import Constraint
+from anonfit.engines.memory.forms import Constraint
 from anonfit.engines.memory.refining_kernels import Division, Grouping, Refinement, Table
-from anonfit.runtime.threads import thread_count
+from anonfit.runtime.process import thread_count
 from anonfit.tables.schema import CodedColumn, CodedTable, Codes
 
 NOBODY = np.iinfo(np.int64).max

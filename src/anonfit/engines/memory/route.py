@@ -5,30 +5,24 @@ and rows it has never seen go the same way.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.memory.count import at, read, run_of
-from anonfit.engines.memory.layout import (
-    BIT,
-    MASK,
-    PLACE,
-    QUARTER,
-    Columns,
-    Int,
-    Rows,
-    pack_table,
-    rows_of,
-    shared,
-)
-from anonfit.engines.memory.scratch import PARTS, SIZES, Scratch
+from anonfit.engines.memory.forms import PARTS, SIZES, Scratch, View
+from anonfit.engines.memory.layout import BIT, MASK, PLACE, QUARTER, Columns, Int, Rows, code_name, pack_table, rows_of
 from anonfit.engines.tree import Tree, set_bits
-from anonfit.runtime.compiling import inner, kernel
-from anonfit.runtime.threads import thread_count
-from anonfit.tables.schema import CodedTable
+from anonfit.runtime.compiling import inner, kernel, shared
+from anonfit.runtime.process import thread_count
+from anonfit.tables.schema import CodedColumn, CodedTable
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @kernel
@@ -117,29 +111,19 @@ def persons_between(rows: Rows, columns: Columns, start: Int, stop: Int) -> Any:
 
 
 @inner
-def divide(
-    source: Rows,
-    target: Rows,
-    columns: Columns,
-    column: Int,
-    parts: Int,
-    by_set: Int,
-    start: Int,
-    stop: Int,
-    scratch: Scratch,
-    edges: Any,
-) -> Any:
+def divide(node: View, target: Rows, split: Any, edges: Any) -> Any:
     """Move a node's rows to their parts; fills `edges` (first row and row after the last, part); the largest part."""
-    lists = scratch.lists
+    columns, lists, start, stop = node.columns, node.scratch.lists, node.start, node.stop
+    column, parts, _, by_set = split
     if columns.counts >= 0:
-        count_parts(source, columns, column, parts, by_set, start, stop, scratch, lists[SIZES])
+        count_parts(node.rows, columns, column, parts, by_set, start, stop, node.scratch, lists[SIZES])
     place, largest = start, np.int64(0)
     for part in range(parts):
         edges[0, part], edges[1, part] = place, place
         place += lists[SIZES, part]
         if lists[SIZES, part] > lists[SIZES, largest]:
             largest = np.int64(part)
-    scatter(source, target, columns, column, parts, by_set, start, stop, np.int64(1), scratch, edges[1])
+    scatter(node.rows, target, columns, column, parts, by_set, start, stop, np.int64(1), node.scratch, edges[1])
     return largest
 
 
@@ -236,3 +220,30 @@ def route_table(
         packed, columns, make_routes(tree, cells, sizes), threads=threads
     )
     return nodes
+
+
+@dataclass(frozen=True, slots=True)
+class RankedRegions:
+    """The way of codes to regions, and the rank of each node's region."""
+
+    columns: tuple[CodedColumn, ...]
+    routes: Routes
+    rank_of_node: NDArray[np.int64]  # (node,) -1 where no row is
+    regions: pl.DataFrame
+
+    @property
+    def fields(self) -> Sequence[str]:
+        """The fields that ranks are found from."""
+        return [code_name(column) for column in range(len(self.columns))]
+
+    def ranks(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.uint32]:
+        """The rank of each row, from its codes."""
+        ranks = self.rank_of_node[self.nodes(codes)]
+        assert (ranks >= 0).all(), "a row is in a region that no row was in"
+        return ranks.astype(np.uint32)
+
+    def nodes(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.int32]:
+        """The node of each row."""
+        values = tuple(codes[name] for name in self.fields)
+        packed, columns = pack_table(CodedTable(self.columns, values, len(values[0])))
+        return route_packed(packed, columns, self.routes, threads=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,30 +13,14 @@ from numpy.typing import NDArray
 from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import CodedSelections
 from anonfit.engines.memory.candidates import inner_range, spread_of, tighten
-from anonfit.engines.memory.constraints import Constraint
+from anonfit.engines.memory.forms import PARTS, SIZES, Constraint, Scratch, View
 from anonfit.engines.memory.layout import AFTER, BIT, FIRST, FROM, GAP, LAST, MASK, PLACE, TILE, TO, Columns, Rows
-from anonfit.engines.memory.objective import KernelObjective
-from anonfit.engines.memory.scratch import PARTS, SIZES, Scratch
 from anonfit.engines.memory.tallies import Placed, SensitiveTally, Tally, cuts_legal, parts_legal
 from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, SplitMode
 
 TIE = 1e-9
 Split = tuple[int, int, int, int]
 """Column (-1: none), number of parts, code below an ordered cut (-1: none), and 1 for a split by a set."""
-
-
-class View(NamedTuple):
-    """A node as kernels see it: its rows or its histogram, its span and tile, and the working memory."""
-
-    rows: Rows
-    columns: Columns
-    objective: KernelObjective
-    scratch: Scratch
-    start: int
-    stop: int
-    histogram: Any
-    span: NDArray[np.int64]
-    tile: NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +148,11 @@ class Selector:
 
     def spreads(self, node: View) -> dict[int, float]:
         """The columns of a node that can be split, and the normalized range of each."""
+        rows, columns, objective, scratch, start, stop, histogram, span, tile = node
         spreads = {}
         for column in range(len(self.coded)) if len(self.selection) else ():
-            where = (column, node.start, node.stop, node.histogram, node.span)
-            tighten(node.rows, node.columns, node.objective, *where)
-            spread = spread_of(node.rows, node.columns, node.objective, *where, node.tile, node.scratch)
+            tighten(rows, columns, objective, column, start, stop, histogram, span)
+            spread = spread_of(rows, columns, objective, column, start, stop, histogram, span, tile, scratch)
             if spread >= 0:
                 spreads[column] = spread
         return spreads

@@ -5,10 +5,14 @@ cut at its median.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from anonfit.criteria.objectives import FIRST as ONCE
+from anonfit.criteria.objectives import GOLDEN, WORD
+from anonfit.criteria.objectives import SECOND as TWICE
 from anonfit.engines.memory.candidates import (
     BINARY,
     MULTIWAY,
@@ -20,40 +24,66 @@ from anonfit.engines.memory.candidates import (
     tighten,
 )
 from anonfit.engines.memory.constraint_kernels import parts_allowed
-from anonfit.engines.memory.constraints import ABSENT, KernelConstraints
-from anonfit.engines.memory.count import NOBODY, cost_of, mass_of, own_cost
 from anonfit.engines.memory.cutting import HOPED, TIE, sum_whole, together_after, weigh_multiway, weigh_two_way
-from anonfit.engines.memory.layout import FROM, GAP, MODE, SIZE, TILE, Columns, Int, Rows
-from anonfit.engines.memory.objective import (
+from anonfit.engines.memory.forms import (
+    ABSENT,
     ALPHA,
     BETA,
-    GAMMA,
-    LARGEST,
-    MIN_GAIN,
-    PER_MASS,
-    RULE,
-    SLOTS,
-    KernelObjective,
-)
-from anonfit.engines.memory.scratch import (
     CHANCE,
     COST,
     CUT,
     ENDS,
+    GAMMA,
+    LARGEST,
+    MIN_GAIN,
     ORDER,
     OWN,
     PARTS,
+    PER_MASS,
+    RULE,
     SIZES,
+    SLOTS,
     SPREAD,
     STARTS,
     STATE,
     TOGETHER,
     WAY,
+    KernelConstraints,
+    KernelObjective,
     Scratch,
 )
+from anonfit.engines.memory.impurity import NOBODY, cost_of, mass_of, may_gain_joined, own_cost
+from anonfit.engines.memory.layout import FROM, GAP, MODE, SIZE, TILE, Columns, Int, Rows
 from anonfit.runtime.compiling import inner, kernel
 
-FIRST, NAIVE, PRODUCT, BY_CHANCE, COMBINED = 1, 2, 3, 5, 6  # the numbers of criteria.splitting.WeightRule
+FIRST, NAIVE, PRODUCT, BY_CHANCE, COMBINED = 1, 2, 3, 5, 6  # the numbers of criteria.objectives.WeightRule
+
+
+@inner
+def _mixed(word: Any) -> Any:
+    word = word + np.uint64(GOLDEN)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(ONCE)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(TWICE)
+    return word ^ (word >> np.uint64(31))
+
+
+@inner
+def part_key(key: Int, part: Int) -> Any:
+    """The key of a part of a node's split."""
+    return np.int64(_mixed(np.uint64(key) ^ np.uint64(part + 1)))
+
+
+@inner
+def draw(key: Int, splits: Any) -> None:
+    """Fill the row CHANCE of the columns' splits with the numbers of the node of a key."""
+    for column in range(splits.shape[1]):
+        word = _mixed(np.uint64(key) ^ (np.uint64(column + 1) << np.uint64(32)))
+        splits[CHANCE, column] = -math.log((np.float64(word >> np.uint64(11)) + 0.5) * 2.0**-53)
+
+
+def signed_key(key: int) -> int:
+    """The bits of a key as kernels hold whole numbers."""
+    return key - WORD - 1 if key > WORD >> 1 else key
 
 
 @inner
@@ -130,10 +160,7 @@ def _is_better(objective: KernelObjective, node: float, column: Int, best: Int, 
         if not blind:
             values = (0.0, 0.0)
             if node > 0.0:
-                values = (
-                    max(node - splits[COST, column], 0.0) / node,
-                    max(node - splits[COST, best], 0.0) / node,
-                )
+                values = (max(node - splits[COST, column], 0.0) / node, max(node - splits[COST, best], 0.0) / node)
         more = _merit(objective, column, values[0], splits) - _merit(objective, best, values[1], splits)
         return more > TIE or (more >= -TIE and wider)
     if blind:
@@ -266,6 +293,16 @@ def choose_split(
             rows, columns, objective, k, constraints, column, start, stop, histogram, span, tile, is_first, scratch
         )
         is_first = False
+        alone = splits[CUT, column] == 0.0 and columns.facts[MODE, column] == MULTIWAY and span[GAP, column] == 1
+        if first_round and alone and constraints is not None and may_gain_joined(objective.targets):
+            # Models may leave a cheaper split, that with missing values joined: they are asked before columns compete.
+            if constraints.taken[0, column] == ABSENT:
+                return ABSENT - column, np.int64(0), np.int64(-1), np.int64(0)
+            parts, before, by_set = write_parts(columns, objective, column, elements, base, span, tile, scratch)
+            written = np.int64(-1)
+            if not parts_allowed(rows, columns, constraints, column, start, stop, parts, by_set, scratch):
+                splits[STATE, column], turn = 1.0, turn - 1
+                continue
         if splits[CUT, column] >= 0 and (
             not first_round or written < 0 or _is_better(objective, node, column, written, splits)
         ):

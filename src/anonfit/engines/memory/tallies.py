@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.memory.constraints import Constraint
+from anonfit.engines.memory.forms import Constraint
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,7 @@ class Placed:
     def first_joined(self) -> Placed:
         """The same with the first two pieces as one."""
         return Placed(
-            self.tally,
-            np.maximum(self.places - 1, 0),
-            tuple(np.maximum(places - 1, 0) for places in self.sensitive),
+            self.tally, np.maximum(self.places - 1, 0), tuple(np.maximum(places - 1, 0) for places in self.sensitive)
         )
 
 

@@ -159,15 +159,7 @@ def weigh_nominal(
 
 @inner
 def _allowed_depth(
-    rows: RowRun,
-    reach: Reach,
-    low: Any,
-    size: Any,
-    breaks: Any,
-    depth: Any,
-    top: Any,
-    rule: Rule,
-    scratch: TreeScratch,
+    rows: RowRun, reach: Reach, low: Any, size: Any, breaks: Any, depth: Any, top: Any, rule: Rule, scratch: TreeScratch
 ) -> Any:
     """The deepest division that no span of a node forbids; a division that is allowed is so at any lesser depth."""
     for segment in range(reach.segments.shape[0]):

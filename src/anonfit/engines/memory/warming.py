@@ -11,20 +11,19 @@ import numpy as np
 
 from anonfit.criteria.objectives import MEDIAN
 from anonfit.engines.memory.candidates import find_elements, spread_of, tighten
-from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.cutting import weigh_multiway, weigh_two_way
-from anonfit.engines.memory.grower import Grower, Growth, WaitingNode, grow
+from anonfit.engines.memory.engine import Grower, Growth, WaitingNode, grow, root_span
+from anonfit.engines.memory.forms import PARTS, SIZES, Constraint, View
 from anonfit.engines.memory.refining import FEW, Groups, count_by_class
 from anonfit.engines.memory.refining_kernels import Refinement
 from anonfit.engines.memory.route import make_routes, route_packed
-from anonfit.engines.memory.scratch import PARTS, SIZES
 from anonfit.engines.memory.selecting import Split
 from anonfit.engines.memory.splitting import write_parts
 from anonfit.engines.memory.write import order_rows
 from anonfit.engines.tree import Tree
 from anonfit.privacy.diversity import DistinctL
 from anonfit.privacy.models import SensitiveColumn
-from anonfit.runtime import machine_code
+from anonfit.runtime import compiling
 from anonfit.tables.schema import CodedColumn, CodedTable, Codes, SplitMode, code_dtype
 from anonfit.tables.taxonomy import Taxonomy
 
@@ -95,7 +94,7 @@ def _constraints(models: bool, rows: int = 4) -> list[Constraint]:
 class _GivenSplit(Grower):
     """Grows without choosing: the root's split is given."""
 
-    def choose(self, node: WaitingNode) -> Split:
+    def choose(self, node: WaitingNode, view: View) -> Split:  # noqa: ARG002  nothing is looked at
         if node.number > 0:
             return -1, 0, -1, 0
         self.scratch.lists[[PARTS, SIZES], :2] = [[0, 1], [2, 2]]
@@ -115,26 +114,29 @@ def warm_weighing(*, models: bool = False) -> None:
     can do one while the first does the other.
     """
     with _grower(models) as grower:
-        node = (1, 0, 4)  # column, start, stop
-        shared = grower.shared_buffers[0], grower.shared_columns, grower.shared_objective
-        _compile(weigh_two_way, *shared, 2, grower.shared_constraints, *node, 2, 0, 1.0, grower.shared_scratch)
+        view, constraints = _view(grower), grower.shared_forms.constraints
+        _compile(weigh_two_way, *view[:3], 2, constraints, 1, *view[4:6], 2, 0, 1.0, view.scratch)
         grower.tree(0)
 
 
 def warm_finding(*, models: bool = False) -> None:
     """Compile the other half, and use what comes after growing."""
     with _grower(models) as grower:
-        node, scratch = (1, 0, 4), grower.scratch
-        shared = grower.shared_buffers[0], grower.shared_columns, grower.shared_objective
-        place = np.zeros(2, np.int64), scratch.span
-        _compile(find_elements, *shared, *node, *place, scratch.tile, grower.shared_scratch)
-        _compile(spread_of, *shared, *node, *place, scratch.tile, grower.shared_scratch)
-        _compile(tighten, *shared, *node, *place)
-        _compile(weigh_multiway, *shared, 2, *node, 2, 0, 0, 1.0, grower.shared_scratch)
-        _compile(write_parts, *shared[1:], 1, 2, 0, scratch.span, scratch.tile, grower.shared_scratch)
+        view = _view(grower)
+        for function in (find_elements, spread_of):
+            _compile(function, *view[:3], 1, *view[4:], view.scratch)
+        _compile(tighten, *view[:3], 1, *view[4:8])
+        _compile(weigh_multiway, *view[:3], 2, 1, *view[4:6], 2, 0, 0, 1.0, view.scratch)
+        _compile(write_parts, *view[1:3], 1, 2, 0, view.span, view.tile, view.scratch)
         nowhere = np.full(1, -1, np.int32)
         tree = Tree(nowhere, np.zeros(1, np.int32), np.zeros(1, np.int32), nowhere, nowhere, ())
         _use(Growth(tree, grower.buffers[0], grower.columns, np.zeros(1, np.int64)))
+
+
+def _view(grower: Grower) -> View:
+    """The node of all rows as kernels see it."""
+    root = grower.root(*root_span(grower.columns), 0)
+    return grower.view(root, grower.shared_buffers[0], 0, 4, root.histogram)
 
 
 @contextmanager
@@ -168,7 +170,7 @@ def warm_refining(*, models: bool = False) -> None:
 
 
 def _put_mark(name: str) -> None:
-    folder = machine_code.own("engines")
+    folder = compiling.own("engines")
     if folder is not None:
         with suppress(OSError):
             (folder.path / name).touch()
@@ -176,5 +178,5 @@ def _put_mark(name: str) -> None:
 
 def is_compiled(*, models: bool = False, refining: bool = False) -> bool:
     """Whether the kernels are compiled, when the package was built or later."""
-    folders = machine_code.brought("engines"), machine_code.own("engines")
+    folders = compiling.brought("engines"), compiling.own("engines")
     return any(folder is not None and (folder.path / _mark(models, refining)).exists() for folder in folders)

@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of a released table's rows: by their regions, then by what their raw columns say."""
+"""The order of a released table's rows, by their regions, then by what their raw columns say; and the one data file of
+a release, also from sorted rows that out-of-core engines give a few at a time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.errors import DataError
+from anonfit.errors import DataError, ReleaseError
 from anonfit.runtime.compiling import kernel
-from anonfit.runtime.threads import thread_count
-from anonfit.tables.frames import categorized
+from anonfit.runtime.process import thread_count
+from anonfit.tables.frames import categorized, rebuilt
+from anonfit.tables.sources import FORMATS, PLAIN, FileForm
 
 if TYPE_CHECKING:
     import polars as pl
@@ -345,3 +349,83 @@ def sort_keys(columns: Sequence[pl.Series]) -> SortKeys:
 
         list(pool.map(pack, _chunks(rows)))
     return SortKeys(columns, fields[: len(columns)], words)
+
+
+def plain(dtype: pl.DataType) -> pl.DataType:
+    """The type of a column as engines tell it: texts are texts."""
+    import polars as pl
+
+    return pl.String() if isinstance(dtype, pl.Categorical | pl.Enum) else dtype
+
+
+def released(dtype: pl.DataType) -> pl.DataType:
+    """The type of a raw column in the release: an Enum would bring all its categories into the file, and categories
+    that have a name would bring that.
+    """
+    import polars as pl
+
+    if isinstance(dtype, pl.Enum):
+        return pl.String()
+    return pl.Categorical() if isinstance(dtype, pl.Categorical) else dtype
+
+
+def in_batches(nodes: Mapping[int, int], most: int) -> Iterator[list[int]]:
+    """Nodes, given with their sizes, in batches of at most so many rows; a larger node is a batch by itself."""
+    batch: list[int] = []
+    rows = 0
+    for node in sorted(nodes):
+        if batch and rows + nodes[node] > most:
+            yield batch
+            batch, rows = [], 0
+        batch.append(node)
+        rows += nodes[node]
+    if batch:
+        yield batch
+
+
+def sink(
+    parts: Callable[[], Iterator[tuple[pl.Series, dict[str, pl.Series]]]],
+    regions: pl.DataFrame,
+    names: Sequence[str],
+    schema: Mapping[str, pl.DataType],
+    path: Path,
+    kind: str,
+) -> None:
+    """Write a file of columns `names` from parts: the ranks of rows, and their raw columns by name."""
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    def frames(
+        with_columns: list[str] | None, predicate: Any, n_rows: int | None, _batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        assert predicate is None
+        assert n_rows is None
+        for ranks, raw in parts():
+            of_region = regions[ranks.to_numpy().astype(np.int64)]
+            frame = pl.DataFrame([raw[name] if name in raw else of_region[name] for name in with_columns or names])
+            yield rebuilt(frame)
+
+    write_table(register_io_source(frames, schema=pl.Schema(schema)), path, kind)
+
+
+def check_writable(types: Mapping[str, pl.DataType], kind: str) -> None:
+    """Refuse columns of types that a format cannot hold."""
+    for name, dtype in types.items():
+        if str(dtype.base_type()) in FORMATS[kind].lacks:
+            able = [other.name for other in FORMATS.values() if str(dtype.base_type()) not in other.lacks]
+            raise DataError(
+                f"column '{name}' is of type {dtype}, which a {kind.upper()} file cannot hold; use the format "
+                f"{' or '.join(able)}, or cast it."
+            )
+
+
+def write_table(table: pl.DataFrame | pl.LazyFrame, path: Path, kind: str, form: FileForm = PLAIN) -> None:
+    """Write a table as a file of a format, laid out in a form."""
+    import polars as pl
+
+    rows = table.lazy()
+    check_writable(rows.collect_schema(), kind)
+    try:
+        FORMATS[kind].sink(rows, path, form)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ReleaseError(f"the data file could not be written ({type(error).__name__}): is the disk full?") from None

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,125 +13,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.contract import Counted, CountRequest, Derive, Draw, Field, Move, Placing, Written
-from anonfit.engines.rows import in_batches, plain, released
-from anonfit.engines.spark.packs import CONTENT, NODE, RAW, pack, packed, unpacked
-from anonfit.engines.spark.rows import ALL, KEPT, KNOWN, LEFT_OUT, PARTITIONS, Survey, form_of, held_name, polars
-from anonfit.engines.spark.session import quiet, result_of
-from anonfit.engines.spark.sources import PARTITION, Loading, storable
-from anonfit.engines.spark.storage import restored, stored, stored_type
-from anonfit.engines.spark.work import ROWS, Code, Count, DeriveFields, DrawRows, Finish, Lookup, PartByNode, fields_of
+from anonfit.engines.memory.write import in_batches, plain, released
+from anonfit.engines.spark.count import ROWS, Code, Count, DeriveFields, DrawRows, Lookup, fields_of
+from anonfit.engines.spark.route import CodeCounts, Finish, PartByNode, code_counts, routed, sizes_of
+from anonfit.engines.spark.rows import (
+    ALL,
+    CONTENT,
+    KEPT,
+    KNOWN,
+    LEFT_OUT,
+    NODE,
+    PARTITIONS,
+    RAW,
+    Survey,
+    form_of,
+    held_name,
+    pack,
+    restored,
+    stored,
+    stored_type,
+)
+from anonfit.engines.spark.source import PARTITION, Loading, quiet, result_of, storable
 from anonfit.engines.spark.write import write_sorted
 from anonfit.errors import DataError, TooManyGroups
-from anonfit.runtime.threads import available_memory
+from anonfit.runtime.process import available_memory
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-@dataclass(frozen=True, slots=True)
-class CodeCounts:
-    """How many rows of each node that was asked for have which code of a field, in the order of the nodes."""
-
-    field: str
-    asked: frozenset[int]
-    nodes: NDArray[np.int64]  # (entry,)
-    codes: NDArray[np.int64]  # (entry,)
-    rows: NDArray[np.int64]  # (entry,)
-
-    def of(self, move: Move) -> NDArray[np.int64]:
-        """How many rows each part of a split gets."""
-        inside = slice(*np.searchsorted(self.nodes, [move.node, move.node + 1]))
-        rows_of_part = np.zeros(move.parts, np.int64)
-        np.add.at(rows_of_part, _parts(move, self.codes[inside]), self.rows[inside])
-        return rows_of_part
-
-
-def code_counts(request: CountRequest, counted: pl.DataFrame) -> CodeCounts:
-    """What the counts of a request tell of its first field."""
-    by_node = counted.sort(NODE)
-    columns = (by_node[name].to_numpy().astype(np.int64) for name in (NODE, "by0", ROWS))
-    return CodeCounts(request.by[0], frozenset(request.nodes), *columns)
-
-
-def sizes_of(moves: Sequence[Move], tallies: Sequence[CodeCounts]) -> dict[int, int] | None:
-    """How many rows each part gets that gets any; None where that was not counted."""
-    sizes: dict[int, int] = {}
-    for move in moves:
-        known = next((counts for counts in tallies if counts.field == move.field and move.node in counts.asked), None)
-        if known is None:
-            return None
-        for part, rows in enumerate(known.of(move).tolist()):
-            if rows:
-                sizes[move.first + part] = sizes.get(move.first + part, 0) + rows
-    return sizes
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """Gives rows their new nodes; a finished node n becomes -1 - n, and stays that."""
-
-    moves: tuple[Move, ...]
-    finished: tuple[int, ...]
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """The same packs with other nodes."""
-        pl = polars()
-        asked = {move.field for move in self.moves}
-        for rows in unpacked(batches):
-            nodes = self.new_nodes(rows[NODE].to_numpy(), {name: rows[name].to_numpy() for name in asked})
-            yield packed({CONTENT: [pack(rows.with_columns(pl.Series(NODE, nodes)))]})
-
-    def new_nodes(self, nodes: NDArray[np.int32], fields: Mapping[str, NDArray[Any]]) -> NDArray[np.int32]:
-        """The nodes that rows go to."""
-        first, *later = self._rounds()
-        nodes = Route(first, self.finished).at_once(nodes, fields)
-        for moves in later:
-            nodes = Route(moves, ()).at_once(nodes, fields)
-        return nodes
-
-    def _rounds(self) -> list[tuple[Move, ...]]:
-        """Moves that can be made at once: none goes on from where another one of its round leads."""
-        rounds: list[list[Move]] = [[]]
-        reached: set[int] = set()
-        for move in self.moves:
-            if move.node in reached:
-                rounds.append([])
-                reached = set()
-            rounds[-1].append(move)
-            reached.update(range(move.first, move.first + move.parts))
-        return [tuple(moves) for moves in rounds]
-
-    def at_once(self, nodes: NDArray[np.int32], fields: Mapping[str, NDArray[Any]]) -> NDArray[np.int32]:
-        """The nodes that rows go to by moves none of which goes on from another."""
-        place_of = np.full(max([0, *self.finished, *(move.node for move in self.moves)]) + 2, -1, np.int32)
-        place_of[list(self.finished)] = len(self.moves)
-        place_of[[move.node for move in self.moves]] = np.arange(len(self.moves))
-        # Nodes that nothing is said of, finished ones among them, look at the last place.
-        places = place_of[np.where((nodes < 0) | (nodes >= len(place_of)), -1, nodes)]
-        few = len(self.moves) < np.iinfo(np.int16).max  # which are sorted much faster
-        order = np.argsort(places.astype(np.int16) if few else places, kind="stable")
-        edges = np.searchsorted(places[order], np.arange(len(self.moves) + 2))
-        goals = nodes.copy()
-        for number, move in enumerate(self.moves):
-            inside = order[edges[number] : edges[number + 1]]
-            goals[inside] = move.first + _parts(move, fields[move.field][inside])
-        ended = order[edges[-2] : edges[-1]]
-        goals[ended] = -1 - nodes[ended]
-        return goals
-
-
-def _parts(move: Move, codes: NDArray[Any]) -> NDArray[np.int64]:
-    """The part that each code goes to."""
-    if move.members is None:
-        return np.searchsorted(np.array(move.starts[1:], np.int64), codes.astype(np.int64), side="right")
-    return 1 - np.isin(codes, move.members).astype(np.int64)
-
-
-def routed(rows: Any, moves: Sequence[Move], finished: Collection[int]) -> Any:
-    """Packs whose rows have their new nodes: the splits are sent to all executors."""
-    with quiet():
-        work = Route(tuple(moves), tuple(sorted(finished)))
-        return rows.select(CONTENT).mapInArrow(work, f"{CONTENT} binary")
 
 
 TAKEN_ROWS = 1 << 20

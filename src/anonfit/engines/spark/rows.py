@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What executors do with rows before they are coded: read them, bring them into the form in which they are held, and
-find their different values. Each class is the work on one partition.
+"""Rows in Spark. Values are held as whole numbers, numbers, texts or bytes that sort as the values do: Spark itself
+does not know all types of columns that files have, and here every value comes back as it was. Executors read rows,
+bring them into that form, and find their different values; each class is the work on one partition. Coded rows are in
+packs, many rows as one value: Spark holds and moves packs, and never looks into them.
 """
 
 from __future__ import annotations
@@ -10,12 +12,73 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
-
-from anonfit.engines.spark.storage import stored
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+TOP = -(1 << 63)
+
+
+def is_storable(dtype: pl.DataType) -> bool:
+    """Whether values of a type can be held."""
+    import polars as pl
+
+    wide = (pl.Int128, pl.UInt128) if hasattr(pl, "UInt128") else (pl.Int128,)
+    return not (dtype.is_nested() or dtype == pl.Object or isinstance(dtype, wide))
+
+
+def stored_type(dtype: pl.DataType) -> pl.DataType:
+    """The type that values of a type are held as."""
+    import polars as pl
+
+    if dtype.is_float():
+        return pl.Float64()
+    if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
+        return pl.String()
+    if isinstance(dtype, pl.Binary):
+        return pl.Binary()
+    if isinstance(dtype, pl.Decimal):
+        return pl.Decimal(38, dtype.scale)
+    return pl.Int64()
+
+
+def spark_type(dtype: pl.DataType) -> str:
+    """The name that Spark has for a type of storage."""
+    import polars as pl
+
+    if isinstance(dtype, pl.Decimal):
+        return f"decimal(38,{dtype.scale})"
+    return {pl.Float64: "double", pl.String: "string", pl.Binary: "binary"}.get(type(dtype), "bigint")
+
+
+def stored(column: pl.Series) -> pl.Series:
+    """A column as it is held."""
+    import polars as pl
+
+    dtype = column.dtype
+    kind = stored_type(dtype)
+    if isinstance(dtype, pl.UInt64):
+        return column.to_frame().select(pl.col(column.name).reinterpret(signed=True) ^ TOP).to_series()
+    if dtype.is_temporal():
+        return column.to_physical().cast(kind)
+    return column.cast(kind)
+
+
+def restored(column: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """A column of a type from what is held of it."""
+    import polars as pl
+
+    if isinstance(dtype, pl.UInt64):
+        return column.to_frame().select((pl.col(column.name) ^ TOP).reinterpret(signed=False)).to_series()
+    if isinstance(dtype, pl.Null):
+        return pl.Series(column.name, [None] * len(column), dtype=pl.Null)
+    if isinstance(dtype, pl.Date):
+        return column.cast(pl.Int32).cast(dtype)
+    return column.cast(dtype)
+
 
 CHANGED = "the source changed while it was read"
 NOT_SHARED = "the spill folder is not seen where an executor runs"
@@ -273,3 +336,44 @@ def _persons(frame: pl.DataFrame, column: str | None) -> int:
     if column is None:
         return len(frame)
     return int(frame[column].cast(pl.Int64, strict=False).fill_null(0).sum())
+
+
+NODE, PART = "node", "part"
+CONTENT, RAW = "content", "raw"
+"""Columns of packs: nodes and codes of rows, and raw values of the same rows."""
+
+
+def pack(frame: pl.DataFrame) -> bytes:
+    """Rows as bytes."""
+    content = BytesIO()
+    frame.write_ipc(content, compression="uncompressed")
+    return content.getvalue()
+
+
+def unpack(content: bytes, names: Sequence[str] | None = None) -> pl.DataFrame:
+    """Some columns of the rows of a pack."""
+    frame: pl.DataFrame = polars().read_ipc(BytesIO(content), columns=None if names is None else list(names))
+    return frame if names is None else frame.select(names)
+
+
+def unpacked(batches: Iterable[Any], names: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
+    """The rows of packs, pack after pack."""
+    for batch in batches:
+        for content in batch.column(CONTENT):
+            yield unpack(content.as_buffer(), names)
+
+
+def packed(columns: Mapping[str, Sequence[Any]]) -> Any:
+    """A batch of packs, and of whole numbers that stand beside them."""
+    import pyarrow as pa
+
+    kinds = {CONTENT: pa.binary(), RAW: pa.binary()}
+    return pa.RecordBatch.from_pydict(
+        {name: pa.array(values, kinds.get(name, pa.int64())) for name, values in columns.items()}
+    )
+
+
+def apart(frame: pl.DataFrame, by: str) -> Iterator[tuple[int, pl.DataFrame]]:
+    """The rows of each number of a column, without that column."""
+    for (number,), part in frame.partition_by(by, as_dict=True, include_key=False).items():
+        yield int(number), part

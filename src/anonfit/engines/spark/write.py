@@ -14,13 +14,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonfit.engines.contract import Placing, Written
-from anonfit.engines.rows import sink
-from anonfit.engines.spark.packs import CONTENT, PART, RAW, apart, pack, packed, unpack
-from anonfit.engines.spark.rows import SharedFolderWork, polars, without_signs
-from anonfit.engines.spark.session import quiet, result_of
-from anonfit.engines.spark.sources import parts_of, seen_mark
-from anonfit.engines.spark.storage import restored
-from anonfit.engines.spark.work import loaded
+from anonfit.engines.memory.write import sink
+from anonfit.engines.spark.count import loaded
+from anonfit.engines.spark.rows import (
+    CONTENT,
+    PART,
+    RAW,
+    SharedFolderWork,
+    apart,
+    pack,
+    packed,
+    polars,
+    restored,
+    unpack,
+    without_signs,
+)
+from anonfit.engines.spark.source import parts_of, quiet, result_of, seen_mark
 from anonfit.errors import EngineError
 
 if TYPE_CHECKING:

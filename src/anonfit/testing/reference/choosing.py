@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anonfit.criteria.objectives import TIE, SplitObjective, WeightRule, exponential
-from anonfit.criteria.targets import NumberTarget, Sums, by_entropy
+from anonfit.criteria.targets import NumberTarget, ShareTarget, Sums, by_entropy
 from anonfit.tables.schema import SplitMode
 from anonfit.testing.reference.records import Parts, PlainNode, PlainSplit, Records, joined
 
@@ -141,7 +141,9 @@ class Guided:
             number, first, _ = here
             return float(first) / float(number)
         # argmax finds the lowest of equally frequent classes.
-        most_frequent = int(np.argmax(self.sums(target, node.rows)))
+        own = self.targets[target]
+        whole = self.sums(target, node.rows)
+        most_frequent = int(np.argmax(whole[: own.class_count] if isinstance(own, ShareTarget) else whole))
         return float(here[most_frequent]) / float(here.sum())
 
     def orders(self, node: PlainNode, column: int) -> list[Parts]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from anonfit.tables.schema import MISSING, CodedTable, SplitMode
 
 if TYPE_CHECKING:
-    from anonfit.engines.memory.constraints import Constraint
+    from anonfit.engines.memory.forms import Constraint
 
 Codes = tuple[int, ...]
 Part = tuple[Codes, int]

@@ -18,6 +18,8 @@
     for (const box of document.querySelectorAll(".threshold")) threshold(box);
     const rail = document.querySelector(".rail ol"), here = document.querySelector(".rail .here");
     if (rail && here) rail.scrollLeft = here.offsetLeft - rail.offsetLeft - 40;
+    const point = document.querySelector(".wide-picture .mine, .wide-picture circle"), map = point?.closest(".wide-picture");
+    if (map) map.scrollLeft += point.getBoundingClientRect().left - map.getBoundingClientRect().left - map.clientWidth / 2;
     const spec = document.querySelector("aside.spec details");
     if (spec && (matchMedia("(max-width: 76rem)").matches || localStorage.getItem("spec") === "closed")) spec.open = false;
   };

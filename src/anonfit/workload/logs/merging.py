@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 from anonfit.tables.frames import categorized
 from anonfit.workload.denoising_models import mixed
-from anonfit.workload.predicates import Condition, Or, Predicate, all_of, column_of, conditions_of
-from anonfit.workload.rectangles import by_column
+from anonfit.workload.predicates import Condition, Or, Predicate, all_of, by_column, column_of, conditions_of
 from anonfit.workload.truth import RawTable
 
 PersonsOf = Callable[[NDArray[np.int64], int], NDArray[np.int64]]

@@ -15,7 +15,6 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from anonfit.tables.schema import ColumnType
-from anonfit.workload.literals import Form, Literal, number_in, values_of, written
 from anonfit.workload.logs.reading import Quoting
 from anonfit.workload.predicates import (
     ColumnKind,
@@ -28,6 +27,7 @@ from anonfit.workload.predicates import (
     any_of,
 )
 from anonfit.workload.selections import why_not_selectable
+from anonfit.workload.truth import Form, Literal, number_in, values_of, written
 
 DEEPEST = 40
 """Parentheses, brackets and words within each other: a parser calls itself about twenty times for each."""
@@ -94,7 +94,7 @@ class _Plan:
         return "".join(pieces)
 
 
-class TooLarge(Exception):
+class NotParsed(Exception):
     """A statement that is not parsed, and why."""
 
 
@@ -124,7 +124,7 @@ class Shaper:
         comment = rf"(?:{quoting.remark})[^\n]*+|/\*(?:[\s\S]*?\*/|[\s\S]*+)"
         self.values = re.compile(rf"({'|'.join([*texts, *names])}|{comment}|(?<![\w.@:$#])(?:{number}))")
         self.text_quotes = text_quotes
-        self.plans: dict[str, _Plan | TooLarge] = {}
+        self.plans: dict[str, _Plan | NotParsed] = {}
         self.pattern = re.compile(
             rf"(?P<skip>\s++|{comment})|(?P<text>{'|'.join(texts)})|(?P<name>{'|'.join(names) or '(?!)'})"
             rf"|(?P<number>{number})"
@@ -135,7 +135,7 @@ class Shaper:
         """The shape of a statement.
 
         Raises:
-            TooLarge: It has too many words, or they are nested too deeply to be parsed.
+            NotParsed: It has too many words, or they are nested too deeply to be parsed.
         """
         pieces = self.values.split(text.replace(KEPT, " "))
         is_value = [piece[0] in self.text_quotes or piece[0] in DIGITS for piece in pieces[1::2]]
@@ -145,19 +145,19 @@ class Shaper:
             for piece, is_one in zip(pieces[1::2], is_value, strict=True)
         ]
         if values and values[-1][0] in self.text_quotes and (len(values[-1]) < 2 or values[-1][-1] != values[-1][0]):
-            raise TooLarge("a quote is never closed")
+            raise NotParsed("a quote is never closed")
         key = "".join(pieces)
         plan = self.plans.get(key)
         if plan is None:
             plan = self.plan(text.replace(KEPT, " "), values)
             if len(self.plans) < MOST_PLANS:
                 self.plans[key] = plan
-        if isinstance(plan, TooLarge):
+        if isinstance(plan, NotParsed):
             raise plan
         slots = tuple(tuple(self.written(values[at]) for at in slot) for slot in plan.slots)
         return StatementShape(plan.text(values), slots, plan.outline)
 
-    def plan(self, text: str, values: list[str]) -> _Plan | TooLarge:
+    def plan(self, text: str, values: list[str]) -> _Plan | NotParsed:
         """The plan of a statement, which has these values."""
         words: list[str] = []
         slots: list[list[int]] = []
@@ -173,7 +173,7 @@ class Shaper:
             if kind in ("text", "number"):
                 nesting.chain, at = 0, at + 1
                 if at >= len(values) or values[at] != word:
-                    return TooLarge("its quotes cannot be told apart")
+                    return NotParsed("its quotes cannot be told apart")
                 if not mark and self.joins_list(words, slots, values, at):
                     continue
                 if not mark and _is_value(words) and len(slots) < MOST_WORDS:
@@ -185,10 +185,10 @@ class Shaper:
                 word = mark + KEPT
                 kept.append(at)
             elif not nesting.passes(word):
-                return TooLarge(f"it is nested more than {DEEPEST} deep")
+                return NotParsed(f"it is nested more than {DEEPEST} deep")
             words.append(word)
             if len(words) > MOST_WORDS:
-                return TooLarge(f"it has more than {MOST_WORDS:,} words")
+                return NotParsed(f"it has more than {MOST_WORDS:,} words")
         return _Plan(tuple(" ".join(words).split(KEPT)), tuple(kept), tuple(map(tuple, slots)))
 
     def written(self, value: str) -> WrittenValue:

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.workload.logs.reading import Statement, dialect_quoting, parse_statements, read_statements, require_dialect
-from anonfit.workload.logs.shapes import Filled, Filler, QueriedColumns, Shaper, TooLarge, WrittenValue
-from anonfit.workload.predicates import And, Condition, Predicate, all_of, any_of
-from anonfit.workload.rectangles import by_column
+from anonfit.workload.logs.shapes import Filled, Filler, NotParsed, QueriedColumns, Shaper, WrittenValue
+from anonfit.workload.predicates import And, Condition, Predicate, all_of, any_of, by_column
 
 MOST_SHAPES = 10_000
 """Shapes that are parsed, the most frequent ones first."""
@@ -139,7 +138,7 @@ def _by_shape(paths: Sequence[Path], dialect: str | None, tally: LogTally) -> di
             continue
         try:
             shape = shaper.shape(statement.text)
-        except TooLarge as error:
+        except NotParsed as error:
             _not_read(tally, statement, 1, str(error), "")
             continue
         if not shape.text:

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the process has and hears: its threads and memory, the callback that is called with each stage of long work, and
+requests to stop.
+
+Nothing is shown of stages unless a door (CLI, page) asks for it. Some work is of use half-way: the first interrupt asks
+it to stop, the second ends it. And work that has rows on the disk removes them when it is asked to end.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from threading import current_thread, main_thread
+from types import FrameType
+from typing import TypeAlias
+
+GROUP = Path("/sys/fs/cgroup")
+"""Where Linux shows the limits of a container."""
+
+
+def thread_count(asked: int | None = None) -> int:
+    """The threads to use: as asked, or as many as there are cores for this process."""
+    if asked is not None:
+        return max(1, asked)
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def available_memory() -> int:
+    """Bytes of memory that are free, or can be had at once; in a container, of what it may use."""
+    try:
+        used, most = (int((GROUP / f"memory.{name}").read_text(encoding="ascii")) for name in ("current", "max"))
+        return max(min(most - used, _free_memory()), 0)
+    except (OSError, ValueError):  # no container, or one without a limit
+        return _free_memory()
+
+
+def _free_memory() -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (ValueError, OSError, AttributeError):
+        return 4 * 2**30
+
+
+Stage: TypeAlias = Callable[[str], None]
+"""Called with the name of each stage as it begins."""
+
+
+def silent(_: str) -> None:
+    """Say nothing."""
+
+
+Stopping: TypeAlias = Callable[[], AbstractContextManager[Callable[[], bool]]]
+"""Gives, while work is under way, a function that says whether it is to stop."""
+REQUESTS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""The signals that ask to end: by somebody, or because the terminal is gone. The exit status is 128 more."""
+_at_work: list[object] = []
+
+
+@contextmanager
+def ending() -> Iterator[None]:
+    """Have a request to end that nobody else answers leave by all `finally`, with the usual status, in place of ending
+    the process on the spot. Only the main thread can answer.
+    """
+
+    def answer(number: int, _frame: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    for request in REQUESTS if current_thread() is main_thread() else ():
+        if signal.getsignal(request) is signal.SIG_DFL:
+            signal.signal(request, answer)
+    work = object()
+    _at_work.append(work)
+    try:
+        yield
+    finally:
+        _at_work.remove(work)
+        for request in REQUESTS if not _at_work and current_thread() is main_thread() else ():
+            if getattr(signal.getsignal(request), "__qualname__", "") == answer.__qualname__:
+                signal.signal(request, signal.SIG_DFL)
+
+
+@contextmanager
+def unstoppable() -> Iterator[Callable[[], bool]]:
+    """An interrupt ends the work as it ends any other: half of it would be of no use."""
+    yield lambda: False
+
+
+@contextmanager
+def stoppable() -> Iterator[Callable[[], bool]]:
+    """Gives a function that says whether an interrupt (Ctrl-C) came. Only the main thread hears of interrupts."""
+    is_heard = False
+
+    def heard(_number: int, _frame: FrameType | None) -> None:
+        nonlocal is_heard
+        is_heard = True
+        signal.signal(signal.SIGINT, before)
+
+    if current_thread() is not main_thread() or not callable(before := signal.getsignal(signal.SIGINT)):
+        yield lambda: False
+        return
+    signal.signal(signal.SIGINT, heard)
+    try:
+        yield lambda: is_heard
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Features for linear models: lines that bend at cuts; and the plain Python that recipients copy finds the same."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from anonfit.estimators.features import MOST_BENDS, bends_of, mean_above
+from anonfit.estimators.region_encoder import RegionEncoder
+
+PAGE = Path(__file__).parents[2] / "docs" / "recipients.md"
+AGES = ["< 30", "[30, 45)", "≥ 45", "[45, 50)", "*", "[30, 50)"]
+JOBS = ["Sales", "{Craft, Sales}", "*", "Craft", "{Clerk, Craft}", "Clerk"]
+
+
+def copied() -> dict[str, Any]:
+    """What the page's code defines."""
+    [code] = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    found: dict[str, Any] = {}
+    exec(code, found)
+    return found
+
+
+def test_a_value_is_above_a_bend_by_the_mean_over_its_interval() -> None:
+    rng = np.random.default_rng(0)
+    lower = rng.uniform(-10, 10, 50)
+    upper = lower + rng.uniform(0.1, 10, 50)
+    values = lower[:, None] + (upper - lower)[:, None] * (np.arange(20000) + 0.5) / 20000
+    expected = np.maximum(values - 3.0, 0).mean(axis=1)
+    np.testing.assert_allclose(mean_above(lower, upper, 3.0), expected, atol=1e-6)
+    assert mean_above(np.array([5.0, 1.0]), np.array([5.0, 1.0]), 3.0).tolist() == [2.0, 0.0]
+
+
+def test_numbers_of_any_size_have_finite_features() -> None:
+    far = np.array([-1e308, 1e308])
+    assert np.isfinite(mean_above(far[:1], far[1:], -1e308)).all()
+    assert np.isfinite(mean_above(far[1:], far[1:], -1e308)).all()
+
+
+def test_lines_bend_at_few_of_many_cuts() -> None:
+    assert bends_of(np.array([1.0, 4.0])) == (1.0, 4.0)
+    many = bends_of(np.arange(100.0))
+    assert len(many) == MOST_BENDS
+    assert (many[0], many[-1]) == (0.0, 99.0)
+
+
+def test_smooth_features_are_named_by_their_bends() -> None:
+    encoder = RegionEncoder("smooth").fit(pl.DataFrame({"age": AGES}))
+    names = ["age", "age_lower", "age_upper", "age_above_30", "age_above_45", "age_above_50"]
+    assert encoder.get_feature_names_out().tolist() == names
+
+
+@pytest.mark.parametrize("ages", [AGES, ["[0, 30)", "[30, 60)", "[60, 120]"], ["*", "*"], ["< 5", "≥ 5"]])
+def test_recipients_who_copy_the_page_find_the_same_numbers(ages: list[str]) -> None:
+    found = np.array(copied()["number_features"](ages))
+    expected = RegionEncoder("smooth").fit_transform(pl.DataFrame({"age": ages}))
+    np.testing.assert_allclose(found[:, : expected.shape[1]], expected)
+
+
+def test_recipients_who_copy_the_page_find_the_same_shares() -> None:
+    found = np.array(copied()["name_features"](JOBS))
+    np.testing.assert_allclose(found, RegionEncoder("expected").fit_transform(pl.DataFrame({"job": JOBS})))
