@@ -9,20 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from anonfit.auditing import folder as folders
 from anonfit.auditing.findings import k_finding
-from anonfit.auditing.folder import (
-    RAW_ROLES,
-    Folder,
-    Promise,
-    as_stated,
-    check_files,
-    consent_findings,
-    open_folder,
-    read_promise,
-    role_findings,
-    stated_rows,
-    suppression_finding,
-)
+from anonfit.auditing.folder import Folder, Promise
 from anonfit.auditing.formats import check_bytes
 from anonfit.auditing.meanings import LabelMeaning, read_meaning
 from anonfit.auditing.measuring import audit_request
@@ -222,8 +211,8 @@ def audit_release(
     """
     # Longer than a function should be only because every option is named and described once.
     refuse_fork()
-    opened = open_folder(Path(folder))
-    promise = read_promise(opened.spec)
+    opened = folders.open_folder(Path(folder))
+    promise = folders.read_promise(opened.spec)
     asked = _asked(opened, demands, source=source, missing=missing, rows_at_once=rows_at_once)
     audited = audit_data(
         opened.table,
@@ -232,8 +221,8 @@ def audit_release(
         columns=opened.columns,
         texts=opened.texts,
         released=opened.released,
-        withheld=stated_rows(opened.withheld, promise),
-        dropped=stated_rows(opened.dropped, promise),
+        withheld=folders.stated_rows(opened.withheld, promise),
+        dropped=folders.stated_rows(opened.dropped, promise),
         source=source,
         other=other,
         population=population,
@@ -244,9 +233,9 @@ def audit_release(
         missing=missing,
         rows_at_once=rows_at_once,
         findings=[
-            *check_files(opened),
+            *folders.check_files(opened),
             check_bytes(opened.data, opened.texts, opened.form),
-            *([suppression_finding(opened, promise)] if source is None else []),
+            *([folders.suppression_finding(opened, promise)] if source is None else []),
         ],
     )
     if k is not None:
@@ -316,7 +305,7 @@ def audit_data(
     the recoding does has no regions to be held against.
     """
     # Longer than a function should be only because every option is named and passed on.
-    promise = read_promise(spec)
+    promise = folders.read_promise(spec)
     recoded = read_recoding(recoding, promise.date_formats)
     names, meanings = open_table(data, missing=("",)).names, _meanings(promise, recoded)
     entity, quasi_identifiers = promise.only("entity"), promise.having("quasi-identifier")
@@ -324,8 +313,15 @@ def audit_data(
         tuple(demand.with_type("nominal" if demand.column in texts else None, None) for demand in demands)
         for demands in (promise.diversity, promise.targets)
     )
-    noticed = [*findings, *as_stated(lambda: open_table(data).height(), names, columns=columns, released=released)]
-    noticed += [*role_findings(promise, recoded.meanings), *consent_findings(promise), *_beyond(promise, source)]
+    noticed = [
+        *findings,
+        *folders.as_stated(lambda: open_table(data).height(), names, columns=columns, released=released),
+    ]
+    noticed += [
+        *folders.role_findings(promise, recoded.meanings),
+        *folders.consent_findings(promise),
+        *_beyond(promise, source),
+    ]
     request = Request(
         data=data,
         quasi_identifiers=quasi_identifiers,
@@ -400,8 +396,8 @@ def read_other(
 
 def _released_folder(folder: Path) -> OtherRelease:
     """A release folder as the second release of an audit."""
-    opened = open_folder(folder)
-    promise = read_promise(opened.spec)
+    opened = folders.open_folder(folder)
+    promise = folders.read_promise(opened.spec)
     recoded = read_recoding(opened.recoding, promise.date_formats)
     left_out = {"drops_missing": promise.drops_missing, "complete": promise.complete, "leaves_out_unknown": True}
     meanings, tree = _meanings(promise, recoded), recoded.tree if promise.values == "representative" else None
@@ -424,7 +420,7 @@ def _expected(promise: Promise, recoded: Recoded, columns: Sequence[str] | None)
         if meaning is not None and promise.values == "bounds" and not meaning.is_named:
             ends = ("lower", "upper", "missing") if meaning.missing else ("lower", "upper")
             wanted.extend(f"{name}_{end}" for end in ends)
-        elif role == "quasi-identifier" or role in RAW_ROLES:
+        elif role == "quasi-identifier" or role in folders.RAW_ROLES:
             wanted.append(name)
     order = {name: place for place, name in enumerate(columns or ())}
     return tuple(sorted(wanted, key=lambda name: order.get(name, len(order))))

@@ -21,18 +21,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.parquet_bytes import (
-    UNKNOWN,
-    UNREFERRED,
-    UNUSED,
-    FlatBuffer,
-    FlatTable,
-    bytes_of,
-    frame_end,
-    message_faults,
-    read_message,
-    schema_faults,
-)
+from anonfit.auditing import parquet_bytes
+from anonfit.auditing.parquet_bytes import UNKNOWN, UNREFERRED, UNUSED, FlatBuffer, FlatTable
 
 _ROWS_AT_ONCE = 1 << 18
 _MOMENT = r"^(-?\d{4,}-\d\d-\d\d)?T?(\d\d:\d\d:\d\d(\.\d+)?)?([+-]\d{4})?$"
@@ -77,9 +67,7 @@ def csv_faults(path: Path, texts: Collection[str] | None, form: ReadForm) -> set
 
 
 def _with_points(texts: pl.Series) -> pl.Series:
-    """Texts with points before decimals in place of commas, and the other way round, so that a number that had one
-    already is none; moments have points always.
-    """
+    """Texts with points and commas swapped, so that a number that had a point is none; moments always have points."""
     swapped = texts.str.replace_many([",", "."], [".", ","])
     return pl.select(pl.when(texts.str.contains(_MOMENT)).then(texts).otherwise(swapped)).to_series()
 
@@ -111,9 +99,7 @@ _LENGTH = "buffers of another length than their rows need"
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A column as it is laid out: its type by Arrow's number, how many bytes a value has, and the number of its
-    dictionary, of which values are then places.
-    """
+    """How a column is laid out: its type by Arrow's number, the bytes of a value, and the number of its dictionary."""
 
     kind: int
     width: int
@@ -141,11 +127,11 @@ def arrow_faults(path: Path) -> set[str]:
         schema = footer.root.table(1)
         if schema is None or data[:8] != _MAGIC + b"\0\0" or data[-6:] != _MAGIC or footer.root.tables(4):
             return {"metadata"}
-        faults |= schema_faults(schema, types)
+        faults |= parquet_bytes.schema_faults(schema, types)
         fields = [_Field.of(column, dtype) for column, dtype in zip(schema.tables(1), types.values(), strict=True)]
         blocks = [block for number in (2, 3) for block in _structs(footer.root, number, "<qi4xq")]
         place = min((block[0] for block in blocks), default=end)
-        faults |= message_faults(bytes(data[8:place]), types)
+        faults |= parquet_bytes.message_faults(bytes(data[8:place]), types)
         layout = _Layout(data, fields, faults)
         for begin, described, body in sorted(blocks):
             if begin != place:
@@ -170,12 +156,12 @@ def _column_faults(column: pl.Series, field: _Field, texts: list[int | None], la
         entries = layout.entries.get(field.dictionary, [])
         lengths = (sum(count for count, _ in entries), sum(size for _, size in entries))
         levels = set(column.dtype.categories) if isinstance(column.dtype, pl.Enum) else set(used)
-        if lengths != (len(used), bytes_of(used)) or levels != set(used):
+        if lengths != (len(used), parquet_bytes.bytes_of(used)) or levels != set(used):
             faults.add(UNUSED)
     elif field.kind in _TEXT + _LARGE_TEXT:
         begin = 0
         for rows, length in zip(layout.rows, texts, strict=True):
-            if bytes_of(column[begin : begin + rows]) != length:
+            if parquet_bytes.bytes_of(column[begin : begin + rows]) != length:
                 faults.add("texts that no row has")
             begin += rows
     elif field.kind != _NULL and _has_beneath(column, field.width):
@@ -258,7 +244,7 @@ class _Layout:
 
     def add(self, begin: int, described: int, body: int) -> None:
         """One message."""
-        flat, place = read_message(self.data, begin)
+        flat, place = parquet_bytes.read_message(self.data, begin)
         kind, about = flat.root.number(1, "<B"), flat.root.table(2)
         assert about is not None
         number = about.number(0, "<q") if kind == _DICTIONARY else 0
@@ -301,7 +287,7 @@ class _Layout:
         unpacked = int.from_bytes(content[:8], "little", signed=True)
         if unpacked == -1:
             return length - 8
-        if frame_end(content[8:]) != length - 8:
+        if parquet_bytes.frame_end(content[8:]) != length - 8:
             self.faults.add(UNREFERRED)
         return unpacked
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from anonfit.auditing import result
 from anonfit.auditing.boxes import LabelBoxes
 from anonfit.auditing.coding import Coded, IntArray, RowPersons, group_rows, join_codes, numbered, persons_in_groups
 from anonfit.auditing.counting import share_of
@@ -19,22 +20,7 @@ from anonfit.auditing.reading import AuditedTable, open_table, require_columns
 from anonfit.auditing.regions import read_representatives
 from anonfit.auditing.released import Released, boxes_of, guess_meanings, open_released, read_columns
 from anonfit.auditing.request import OtherRelease, Request, Threshold
-from anonfit.auditing.result import (
-    DROPPED,
-    WITHHELD,
-    Audit,
-    CountedFigure,
-    Diversity,
-    Finding,
-    GroupSizes,
-    JointCells,
-    JournalistRisk,
-    LabelCheck,
-    ProsecutorRisk,
-    Share,
-    SourceCheck,
-    ThresholdShare,
-)
+from anonfit.auditing.result import DROPPED, WITHHELD, Audit, CountedFigure, Finding, Share
 from anonfit.auditing.source import locate_source
 from anonfit.errors import DataError
 
@@ -157,10 +143,8 @@ def _columns(names: Sequence[str], expected: Sequence[str]) -> list[Finding]:
     ]
 
 
-def k_finding(sizes: GroupSizes, k: int, *, lost: bool, where: str | None = None) -> Finding:
-    """Every group holds at least k persons. Where persons were lost there are at most as many as rows, so too few rows
-    are too few persons, but enough rows say nothing.
-    """
+def k_finding(sizes: result.GroupSizes, k: int, *, lost: bool, where: str | None = None) -> Finding:
+    """Every group holds at least k persons. Of lost persons, too few rows are too few; enough rows say nothing."""
     met = None if sizes.smallest is None else sizes.smallest >= k
     sentence = "Every group holds the persons asked for." if met else "Some groups hold fewer persons than asked for."
     if met is None:
@@ -170,7 +154,7 @@ def k_finding(sizes: GroupSizes, k: int, *, lost: bool, where: str | None = None
     return Finding("k", k, sizes.smallest, met, sentence, where, persons=sizes.smallest)
 
 
-def _diversity(measured: Diversity) -> Finding:
+def _diversity(measured: result.Diversity) -> Finding:
     """A diversity model holds in every group."""
     value, persons = (None, None) if measured.found is None else (measured.found.value, measured.found.persons)
     asked, met, sentence = measured.asked, measured.met, measured.sentence
@@ -195,7 +179,7 @@ def _risk(audit: Audit, request: Request, *, lost: bool) -> Finding:
     return Finding(f"{request.attacker} risk", asked.value, figure.value, met, sentence, persons=figure.persons)
 
 
-def _labels(labels: LabelCheck, request: Request) -> list[Finding]:
+def _labels(labels: result.LabelCheck, request: Request) -> list[Finding]:
     """Labels can be read and, for regions, are made of the recoding's cuts and do not overlap."""
     findings = [_none("labels", number, column) for column, number in labels.unreadable.items()]
     if request.regions == "any":
@@ -207,7 +191,7 @@ def _labels(labels: LabelCheck, request: Request) -> list[Finding]:
     return [*findings, _none("disjoint groups", labels.overlapping)]
 
 
-def _regions(labels: LabelCheck) -> Finding:
+def _regions(labels: result.LabelCheck) -> Finding:
     """Every group is a region of the recoding."""
     if labels.no_region is not None:
         return _none("regions", labels.no_region)
@@ -215,7 +199,7 @@ def _regions(labels: LabelCheck) -> Finding:
     return Finding("regions", 0, None, None, sentence)
 
 
-def _source(check: SourceCheck, request: Request) -> list[Finding]:
+def _source(check: result.SourceCheck, request: Request) -> list[Finding]:
     """Released rows are the source's rows, each in the one label that holds it, and the rest is accounted for."""
     findings = [_nobody("released rows", check.unmatched.persons)]
     findings.append(_nobody("one group per row", check.in_several.persons))
@@ -244,7 +228,7 @@ def _source(check: SourceCheck, request: Request) -> list[Finding]:
 def met_by_source() -> list[Finding]:
     """The findings on a source of which every row is where it belongs: what a report may tell without one at hand."""
     nothing, nowhere = CountedFigure(0, 0), Share(0, 0)
-    perfect = SourceCheck(True, (), (), nothing, nowhere, nowhere, nowhere, nowhere, 0, 0)
+    perfect = result.SourceCheck(True, (), (), nothing, nowhere, nowhere, nowhere, nowhere, 0, 0)
     return _source(perfect, Request(None, (), regions="observed", withheld=0, dropped=0))
 
 
@@ -261,24 +245,24 @@ def suppression(withheld: Share, limit: float) -> Finding:
     return _finding("suppression limit", limit, share, met=share <= limit, persons=withheld.persons)
 
 
-def prosecutor_risk(sizes: IntArray, thresholds: Sequence[Threshold]) -> ProsecutorRisk:
+def prosecutor_risk(sizes: IntArray, thresholds: Sequence[Threshold]) -> result.ProsecutorRisk:
     """1 / size of a person's group: highest, average over persons (= groups / persons), and shares above thresholds."""
     persons = int(sizes.sum())
     smallest = int(sizes.min(initial=persons)) if persons else 0
     highest = CountedFigure(1 / smallest if smallest else float(bool(len(sizes))), smallest)
     average = CountedFigure(len(sizes) / persons if persons else 0.0, persons)
-    return ProsecutorRisk(highest, average, _above(sizes, sizes, thresholds))
+    return result.ProsecutorRisk(highest, average, _above(sizes, sizes, thresholds))
 
 
 def journalist_risk(
     sizes: IntArray, population: IntArray, *, basis: str, thresholds: Sequence[Threshold]
-) -> JournalistRisk:
+) -> result.JournalistRisk:
     """The same with the size of the group in the population; a group is never larger than its population."""
     inside = np.maximum(population, sizes)
     persons = int(sizes.sum())
     smallest = float(inside.min()) if len(inside) else 0.0
     average = max(len(sizes) / float(inside.sum()), _matched(sizes, inside)) if persons else 0.0
-    return JournalistRisk(
+    return result.JournalistRisk(
         basis,
         CountedFigure(1 / smallest if smallest else 0.0, int(smallest)),
         CountedFigure(average, persons),
@@ -299,11 +283,13 @@ def _matched(sizes: IntArray, population: IntArray) -> float:
     return float((sizes / np.maximum(population, 1)).sum() / persons) if persons else 0.0
 
 
-def _above(hidden_in: IntArray, persons: IntArray, thresholds: Sequence[Threshold]) -> tuple[ThresholdShare, ...]:
+def _above(
+    hidden_in: IntArray, persons: IntArray, thresholds: Sequence[Threshold]
+) -> tuple[result.ThresholdShare, ...]:
     """Per threshold, the persons who hide among too few."""
     everyone = int(persons.sum())
     return tuple(
-        ThresholdShare(
+        result.ThresholdShare(
             threshold.name,
             threshold.value,
             threshold.size,
@@ -341,7 +327,7 @@ def _equal_labels(released: Released, population: AuditedTable) -> IntArray:
     return persons
 
 
-def joint_cells(here: IntArray, there: IntArray, *, persons: RowPersons, k: int | None) -> JointCells:
+def joint_cells(here: IntArray, there: IntArray, *, persons: RowPersons, k: int | None) -> result.JointCells:
     """Count the persons of the source in every cell; rows that one of the releases does not hold are in no cell.
 
     `here` and `there` are the groups of every source row in the two releases, -1 for none.
@@ -352,7 +338,7 @@ def joint_cells(here: IntArray, there: IntArray, *, persons: RowPersons, k: int 
     sizes = persons_in_groups(persons.only(both), cells - 1, len(first))
     below = None if k is None else share_of(sizes, sizes < k)
     small = 0 if k is None else int(np.count_nonzero(sizes < k))
-    return JointCells(
+    return result.JointCells(
         cells=len(sizes),
         smallest=int(sizes.min()) if len(sizes) else None,
         cells_below_k=None if below is None else CountedFigure(small, below.persons),
@@ -362,7 +348,7 @@ def joint_cells(here: IntArray, there: IntArray, *, persons: RowPersons, k: int 
 
 def journalist_figures(
     released: Released, request: Request, *, sizes: IntArray, boxes: LabelBoxes | None
-) -> tuple[JournalistRisk | None, IntArray | None]:
+) -> tuple[result.JournalistRisk | None, IntArray | None]:
     """The risk of an attacker who knows the population, and the persons of the population per group."""
     if request.population is None:
         return None, None

@@ -139,9 +139,7 @@ def check_files(folder: Folder) -> list[Finding]:
 
 
 def files_as_stated(folder: Path, files: Mapping[str, str], needed: Sequence[str]) -> list[Finding]:
-    """A folder holds the files that it needs, with their hashes and in their layout, and no others, whether these are
-    listed or not.
-    """
+    """A folder holds the files that it needs, with their hashes and in their layout, and no others, listed or not."""
     changed = [name for name in needed if _digest(folder / name) != files.get(name, "")]
     there = {path.name for path in folder.iterdir()} | set(files)
     others = sorted(there - {*needed, "manifest.json"})
@@ -342,9 +340,7 @@ def _diversity(privacy: JsonObject) -> list[DiversityDemand]:
 def _targets(
     privacy: JsonObject, workload: JsonObject, columns: Mapping[str, JsonObject]
 ) -> tuple[DiversityDemand, ...]:
-    """The demands on targets, if the spec limits what groups may tell of them: those that the workload lists, and all
-    other columns of that role.
-    """
+    """The demands on targets, if what groups tell of them is limited: those of the workload, and all of that role."""
     most = privacy.get("max_confidence", float, 1.0)
     if most == 1:
         return ()
@@ -385,9 +381,7 @@ def _output(output: JsonObject) -> dict[str, Any]:
 
 
 def stated_rows(stated: int | range, promise: Promise) -> int | range:
-    """The rows of the source that may be withheld or dropped, as the manifest tells: those of few persons are not told,
-    and a person may have many rows.
-    """
+    """The rows that may be withheld or dropped: where few are only said to be so, a person may have many rows."""
     if isinstance(stated, int):
         return stated
     if stated.stop != promise.least:

@@ -128,9 +128,7 @@ class JsonObject:
             raise self.error(f"'{name}' in {self.label} is not a word that a setting may be.")
 
     def plain(self, names: Iterable[str], columns: Iterable[str]) -> JsonObject:
-        """The same settings, if all have one of these names and hold a number, a truth value, a short word, or names of
-        columns: what is not judged by an audit must not carry anything else.
-        """
+        """The same settings, if they have these names and hold numbers, words or columns: nothing may hide there."""
         valid = set(columns)
         for name, value in self.known(names).entries.items():
             words = value if isinstance(value, (list, tuple)) else (value,)

@@ -14,17 +14,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from anonfit.auditing import findings
 from anonfit.auditing.boxes import LabelBoxes
 from anonfit.auditing.coding import BoolArray, Evidence, IntArray, read_persons
 from anonfit.auditing.counting import CountedRows, GroupCounter, GroupCounts, frequent_labels, group_sizes
-from anonfit.auditing.findings import (
-    all_findings,
-    joint_cells,
-    journalist_figures,
-    locate_in_other,
-    marketer_risk,
-    prosecutor_risk,
-)
 from anonfit.auditing.hashing import Hashers, KeyTally, aligned, aligned_texts
 from anonfit.auditing.reading import AuditedTable, is_text_file, open_table, require_columns
 from anonfit.auditing.regions import ObservedValues, observed_groups, read_representatives
@@ -98,9 +91,7 @@ def open_data(request: Request, *, lazily: bool = False) -> AuditedTable:
 
 
 def _open_source(released: Released, request: Request) -> SourceRows | None:
-    """The source, reduced to the columns the audit needs, with missing values as they were taken for such when the
-    release was made.
-    """
+    """The source, with the columns that the audit needs, and missing values as the release took them for such."""
     if request.source is None:
         return None
     lazily, stripped = not released.is_whole, request.stripped
@@ -218,9 +209,7 @@ class _AuditRun:
     def _read_file(
         self, pool: ThreadPoolExecutor, reading: Future[_Space], hashing: Future[Hashers] | None
     ) -> tuple[GroupCounts | None, bool | None, KeyTally | None]:
-        """One reading of the file: what is counted in it, if it tells its persons, whether its rows are sorted and, if
-        it is read in batches, the keys of its rows.
-        """
+        """One reading of the file: what is counted, whether it is sorted and, of batches, the keys of its rows."""
         released, entity = self.released, self.request.entity
         order = None if self.request.order is None else RowOrder(released)
         tally = None if released.is_whole or hashing is None else KeyTally()
@@ -252,9 +241,7 @@ class _AuditRun:
         return CountedRows(groups, read_persons(frame, entity=entity, count=count), table.columns)
 
     def _count_in_source(self) -> GroupCounts:
-        """Persons in the groups, counted among the source's rows in the labels, since only the source has the entities;
-        rows of the file where labels are not understood.
-        """
+        """Persons counted among the source's rows, which alone have the entities; without labels, rows of the file."""
         entity, source, released = self.request.entity, self.source, self.released
         if source is None or entity is None or entity not in source.table.schema:
             raise DataError(f"The entity column '{entity}' is neither in the data nor in the source.")
@@ -277,7 +264,7 @@ class _AuditRun:
         """All figures but those on the source and on the order of rows."""
         request, released, evidence = self.request, self.released, counted.evidence
         sizes, entities = evidence.sizes, evidence.persons.entities is not None
-        journalist, population = journalist_figures(released, request, sizes=sizes, boxes=space.boxes)
+        journalist, population = findings.journalist_figures(released, request, sizes=sizes, boxes=space.boxes)
         counts = "entities" if entities else "rows" if request.count is None else "count column"
         return Audit(
             rows=released.rows,
@@ -288,9 +275,9 @@ class _AuditRun:
             suppressed_rows=Share(int(released.rows_of_group[released.suppressed].sum()), released.rows),
             sets=self._set_sizes(evidence),
             diversity=counted.diversity,
-            prosecutor=prosecutor_risk(sizes, request.thresholds),
+            prosecutor=findings.prosecutor_risk(sizes, request.thresholds),
             journalist=journalist,
-            marketer=marketer_risk(sizes, population),
+            marketer=findings.marketer_risk(sizes, population),
             raw_columns=counted.raw_columns,
             labels=space.labels,
             source=None,
@@ -306,9 +293,7 @@ class _AuditRun:
         return max([self.request.k or 1, *(demand.k or 1 for demand in self.request.sets)])
 
     def _set_sizes(self, evidence: Evidence, *, rounded: bool = False) -> tuple[SetSizes, ...]:
-        """The groups of several quasi-identifiers; if they are to be rounded, persons in multiples of the largest k, or
-        those that every group has.
-        """
+        """The groups of several quasi-identifiers; if `rounded`, in multiples of the largest k, or by their k."""
         step = self._largest_k
         measured = []
         for demand, groups in zip(self.request.sets, self.counting.sets(evidence), strict=True):
@@ -327,11 +312,11 @@ class _AuditRun:
             raise DataError(
                 "The labels of the data are not understood: give the meaning of its columns to compare two releases."
             )
-        there = locate_in_other(request.other, source.table, missing=request.missing)
+        there = findings.locate_in_other(request.other, source.table, missing=request.missing)
         entity, count = (name if name in source.table.schema else None for name in (request.entity, request.count))
         frame = source.table.frame([name for name in (entity, count) if name is not None])
         persons = read_persons(frame, entity=entity, count=count)
-        return joint_cells(source.groups(), there, persons=persons, k=request.k)
+        return findings.joint_cells(source.groups(), there, persons=persons, k=request.k)
 
     def _notes(self, evidence: Evidence) -> tuple[str, ...]:
         """What a reader of the figures should know."""
@@ -353,7 +338,9 @@ class _AuditRun:
 
     def _judged(self, audit: Audit) -> Audit:
         """An audit with what is found of every demand."""
-        return replace(audit, findings=tuple(all_findings(audit, self.request, names=self.released.table.names)))
+        return replace(
+            audit, findings=tuple(findings.all_findings(audit, self.request, names=self.released.table.names))
+        )
 
     def _rounded(self, audit: Audit, evidence: Evidence) -> Audit:
         """What may be told of persons who have several rows: their numbers in multiples of the largest k, rounded down.
@@ -375,8 +362,8 @@ class _AuditRun:
             persons=audit.persons // k * k,
             sizes=group_sizes(sizes, k),
             sets=self._set_sizes(evidence, rounded=True),
-            prosecutor=prosecutor_risk(sizes, self.request.thresholds),
-            marketer=marketer_risk(sizes, None),
+            prosecutor=findings.prosecutor_risk(sizes, self.request.thresholds),
+            marketer=findings.marketer_risk(sizes, None),
             diversity=tuple(
                 figures
                 if figures.found is None or figures.asked is None or figures.by_rows

@@ -76,8 +76,7 @@ class DemandParameter:
 class DiversityMeasure:
     """A way to say how diverse a group is."""
 
-    asked: str  # the parameter that the figure is held against
-    parameters: Mapping[str, DemandParameter]
+    parameters: Mapping[str, DemandParameter]  # the first is what the figure is held against
     worst: Literal["smallest", "largest"]  # which figure is the worst group's
     measure: Callable[[ValueSpread, ReadValues, Asked], Measured]
     good: str  # what is said of a table that holds what was asked
@@ -86,6 +85,11 @@ class DiversityMeasure:
     by_rows: bool = False  # the same whether rows or persons are counted
     words: tuple[str, ...] = ()  # settings of a demand beside its numbers, of how values are read
     flags: tuple[str, ...] = ()  # and those that are true or false
+
+    @property
+    def asked(self) -> str:
+        """The parameter that the figure is held against."""
+        return next(iter(self.parameters))
 
 
 def _distinct(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measured:
@@ -121,14 +125,11 @@ def _closeness(spread: ValueSpread, values: ReadValues, asked: Asked) -> Measure
     return figures, figures <= asked["t"] + TIE
 
 
-def _confidence(name: str) -> Callable[[ValueSpread, ReadValues, Asked], Measured]:
-    """The share of the most frequent value, held against the parameter of this name."""
-
-    def measure(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measured:
-        figures = spread.most(spread.count) / spread.total
-        return figures, figures <= asked[name] + TIE
-
-    return measure
+def _confidence(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measured:
+    """The share of the most frequent value, held against the only parameter."""
+    figures = spread.most(spread.count) / spread.total
+    (limit,) = asked.values()
+    return figures, figures <= limit + TIE
 
 
 def _likeness(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measured:
@@ -175,7 +176,6 @@ def _variance(spread: ValueSpread, values: ReadValues, asked: Asked) -> Measured
 
 MODELS: Mapping[str, DiversityMeasure] = {
     "distinct-l": DiversityMeasure(
-        "l",
         {"l": DemandParameter(1, empty=1)},
         "smallest",
         _distinct,
@@ -184,7 +184,6 @@ MODELS: Mapping[str, DiversityMeasure] = {
         by_rows=True,
     ),
     "entropy-l": DiversityMeasure(
-        "l",
         {"l": DemandParameter(1, empty=1)},
         "smallest",
         _entropy,
@@ -192,7 +191,6 @@ MODELS: Mapping[str, DiversityMeasure] = {
         "The values of some groups are less evenly spread than asked.",
     ),
     "recursive-cl": DiversityMeasure(
-        "c",
         {"c": DemandParameter(0, above=True), "l": DemandParameter(1, whole=True, empty=1)},
         "largest",
         _recursive,
@@ -200,7 +198,6 @@ MODELS: Mapping[str, DiversityMeasure] = {
         "In some groups the most frequent value outweighs the rarer ones more than allowed.",
     ),
     "t-closeness": DiversityMeasure(
-        "t",
         {"t": DemandParameter(0, 1, empty=1)},
         "largest",
         _closeness,
@@ -210,15 +207,13 @@ MODELS: Mapping[str, DiversityMeasure] = {
         words=("distance",),
     ),
     "alpha-k": DiversityMeasure(
-        "alpha",
         {"alpha": DemandParameter(0, 1, above=True, empty=1)},
         "largest",
-        _confidence("alpha"),
+        _confidence,
         "No value has a larger share of a group than allowed.",
         "In some groups a value has a larger share than allowed.",
     ),
     "beta-likeness": DiversityMeasure(
-        "beta",
         {"beta": DemandParameter(0)},
         "largest",
         _likeness,
@@ -227,7 +222,6 @@ MODELS: Mapping[str, DiversityMeasure] = {
         flags=("enhanced",),
     ),
     "delta-disclosure": DiversityMeasure(
-        "delta",
         {"delta": DemandParameter(0)},
         "largest",
         _disclosure,
@@ -235,7 +229,6 @@ MODELS: Mapping[str, DiversityMeasure] = {
         "Some groups lack a value of the table, or its share there differs more than allowed.",
     ),
     "squared-error": DiversityMeasure(
-        "error",
         {"error": DemandParameter(0, empty=0)},
         "smallest",
         _squared_error,
@@ -244,7 +237,6 @@ MODELS: Mapping[str, DiversityMeasure] = {
         reads="numbers",
     ),
     "variance": DiversityMeasure(
-        "variance",
         {"variance": DemandParameter(0, empty=0)},
         "smallest",
         _variance,
@@ -255,10 +247,9 @@ MODELS: Mapping[str, DiversityMeasure] = {
 }
 
 MAX_CONFIDENCE = DiversityMeasure(
-    "max_confidence",
     {"max_confidence": DemandParameter(0, 1, above=True)},
     "largest",
-    _confidence("max_confidence"),
+    _confidence,
     "No group makes a value of the target more certain than allowed.",
     "Some groups make a value of the target more certain than allowed.",
 )
@@ -330,9 +321,7 @@ def _runs(group: IntArray, node: IntArray) -> IntArray:
 def measure_demands(
     demands: Sequence[DiversityDemand], raw: RawValues, *, counts: ValueCounts, evidence: Evidence
 ) -> list[Diversity]:
-    """Every demand on one column, whose values are counted as they stand; demands that read them otherwise count anew,
-    once for each way.
-    """
+    """Every demand on one column; those that read its values otherwise than as counted count anew, once a way."""
     shared: dict[tuple[Reads, Reading], tuple[ValueSpread, ReadValues]] = {}
     measured = []
     for demand in demands:

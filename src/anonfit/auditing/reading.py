@@ -290,9 +290,7 @@ def unreadable(label: str) -> DataError:
 
 
 def _scan(path: Path, missing: Sequence[str], *, stripped: bool) -> tuple[pl.LazyFrame, int, TextScan | None, str]:
-    """A file, or the files of a pattern, as a lazy frame, the number of cells, how to scan a text file with
-    dictionaries, and the name for messages.
-    """
+    """A file or the files of a pattern: lazily, its cells, how a text file is scanned with dictionaries, its name."""
     label = f"the file '{path.name or path}'"
     paths = [path] if path.is_file() else sorted(path.parent.glob(path.name)) if "*" in path.name else []
     if not paths:

@@ -103,9 +103,7 @@ def region_space(
 
 @dataclass(frozen=True, slots=True)
 class _RegionColumn:
-    """A column of regions: the values of its parts, the part of every region, and the value of every part and group
-    (-1: one that no region has).
-    """
+    """A column of regions: the values of its parts, and the value of every part and group (-1: no region has it)."""
 
     sets: list[ValueSet]  # (part)
     part_of_region: IntArray
@@ -118,9 +116,7 @@ class _RegionColumn:
 def read_representatives(
     released: Released, meanings: Mapping[str, LabelMeaning], tree: RegionTree | RegionGrid
 ) -> tuple[LabelCheck, LabelBoxes | None]:
-    """Whether every released value follows from a region, and all of a group from one; and the regions as boxes, each
-    in the group that has its representatives.
-    """
+    """Whether the released values of each group follow from one region; and the regions as boxes of these groups."""
     if not tree.fits or set(meanings) != set(released.columns):
         count = max(1, released.groups)
         return LabelCheck(dict.fromkeys(released.columns, 0), {}, overlapping=None, no_region=count), None
@@ -245,9 +241,7 @@ _MISSING = ValueSet(missing=True)
 def observed_groups(
     columns: Mapping[str, ReleasedLabels], tree: RegionTree | RegionGrid, groups: int
 ) -> tuple[int, LabelBoxes | None, ObservedValues | None]:
-    """How many groups lie in no region or share one with others; the regions of all other groups as boxes; and what
-    takes in the records of the groups.
-    """
+    """How many groups lie in no region of their own, the regions of the others, and what takes in their records."""
     if not tree.fits or not columns:
         return max(1, groups), None, None
     meanings = {name: column.meaning for name, column in columns.items()}

@@ -25,9 +25,7 @@ from anonfit.auditing.result import LabelCheck
 
 
 def batches_of(table: AuditedTable, names: Sequence[str], rows_at_once: int | None) -> Iterator[AuditedTable]:
-    """Some columns of a table, `rows_at_once` rows at a time, in file order; None: the whole table is one batch. There
-    is at least one batch, also of a table without rows.
-    """
+    """Some columns, `rows_at_once` rows at a time (None: all), in file order; one batch of a table without rows."""
     if rows_at_once is None:
         yield table
         return
@@ -208,9 +206,7 @@ class RowOrder:
         return self._heads_are_sorted and all(any(readings) for readings in self.sorted_as.values())
 
     def _compare(self, chunks: Iterable[list[pl.Series]], tied: BoolArray, *, whole: bool = False) -> bool:
-        """Whether rows are sorted by columns; `tied` are the rows that only these columns tell from the next row. Of
-        `whole` columns one order is enough.
-        """
+        """Whether rows are sorted by columns, `tied` ones by these alone; of `whole` columns one order is enough."""
         rows: IntArray | None = None  # the tied rows, once they are few
         for series in (column for chunk in chunks for column in chunk):
             if rows is None and np.count_nonzero(tied) * 4 < len(tied):
@@ -274,9 +270,7 @@ class ReleasedLabels:
 
 
 def read_column(released: Released, name: str, meaning: LabelMeaning, regions: Regions | None) -> ReleasedLabels:
-    """Read every different label of a quasi-identifier once; in a release (`regions` are given), one that is not
-    written as labels are is none.
-    """
+    """Read every different label once; in a release (`regions` are given), one that is not spelled so is none."""
     columns = [distinct_texts(released.heads[column]) for column in released.columns[name]]
     if len(columns) == 1:
         codes, texts = columns[0]
@@ -306,9 +300,7 @@ def read_columns(
 def boxes_of(
     released: Released, columns: Mapping[str, ReleasedLabels], *, without: BoolArray | None = None
 ) -> LabelBoxes | None:
-    """The groups as boxes in the space of raw values; groups marked in `without` get none. None if the labels of some
-    quasi-identifier have no meaning.
-    """
+    """The groups as boxes of raw values, but for those `without` any; None if some column has no meaning."""
     if len(columns) < len(released.columns):
         return None
     known = [[values for values in column.sets if values is not None] for column in columns.values()]
@@ -331,9 +323,7 @@ def check_labels(
     tree: RegionTree | RegionGrid | None,
     groups: int,
 ) -> LabelCheck:
-    """Count the labels that are none, those that the recoding does not allow, and the groups whose labels overlap or
-    are no region of its tree.
-    """
+    """Count labels that are none or not the recoding's, and groups that overlap or are no region of its tree."""
     unreadable, not_allowed = {}, {}
     for name, column in columns.items():
         codes = np.unique(column.of_group)

@@ -15,20 +15,9 @@ from typing import Any
 import polars as pl
 from polars.selectors import by_name
 
+from anonfit.auditing import folder as folders
 from anonfit.auditing.findings import met_by_source
-from anonfit.auditing.folder import (
-    NOTES,
-    RAW_ROLES,
-    Folder,
-    Promise,
-    as_stated,
-    consent_findings,
-    open_folder,
-    read_promise,
-    role_findings,
-    stated_rows,
-    suppression_finding,
-)
+from anonfit.auditing.folder import Folder, Promise
 from anonfit.auditing.meanings import JsonObject, LabelMeaning, object_of, text_of
 from anonfit.auditing.reading import is_text_file, open_table
 from anonfit.auditing.recoding import read_meanings
@@ -81,9 +70,7 @@ class CheckedReport:
 
 
 def _of_figures(checked: CheckedReport) -> Finding:
-    """The figures of the report's audit, of its groups and columns are those of this audit, as far as both counted the
-    same.
-    """
+    """The figures of the report are those of this audit, as far as both counted the same."""
     stated, mine = checked.report["audit"], checked.mine
     names = (*_OF_ROWS, *_OF_PERSONS) if checked.knows_persons else _OF_ROWS
     same = stated.get("passed") is True and not set(stated) - set(mine)
@@ -232,18 +219,18 @@ def check_report(folder: Folder, promise: Promise, audit: Audit, retell: Retell 
 
 def check_published(folder: Path, audit: Audit, retell: Retell) -> tuple[Finding, ...]:
     """What the audit of a folder finds beside an audit of its data, which was made already, with the source."""
-    opened = open_folder(folder)
-    promise = read_promise(opened.spec)
+    opened = folders.open_folder(folder)
+    promise = folders.read_promise(opened.spec)
     for stated in (opened.withheld, opened.dropped):
-        stated_rows(stated, promise)
+        folders.stated_rows(stated, promise)
     meanings = read_meanings(JsonObject(opened.recoding, "the recoding", RecodingError), promise.date_formats)
     return (
-        *as_stated(
+        *folders.as_stated(
             lambda: audit.rows, open_table(opened.table).names, columns=opened.columns, released=opened.released
         ),
-        suppression_finding(opened, promise),
-        *role_findings(promise, meanings),
-        *consent_findings(promise),
+        folders.suppression_finding(opened, promise),
+        *folders.role_findings(promise, meanings),
+        *folders.consent_findings(promise),
         *check_report(opened, promise, audit, retell),
     )
 
@@ -312,9 +299,7 @@ def _demand(entry: Json) -> dict[str, Any]:
 
 
 def _of_findings(checked: CheckedReport) -> Finding:
-    """The findings in report and manifest are the same, all met, and those that this audit makes; those that need the
-    source may be told without it.
-    """
+    """Report and manifest have the same findings, all met: those made here, or that need a source not at hand."""
     findings, manifest = checked.report["audit"].get("findings"), checked.folder.manifest.get("audit")
     stated, mine = _numbered(findings), _numbered(checked.mine["findings"])
     without = checked.mine["source"] is None
@@ -333,9 +318,7 @@ def _of_findings(checked: CheckedReport) -> Finding:
 
 
 def _numbered(findings: Any) -> dict[tuple[str, Any, int], Json]:
-    """Findings by their names, places, and numbers among those of the same name and place: a model may be demanded of
-    a column twice, with other parameters.
-    """
+    """Findings by name, place and number: a model may be demanded of a column twice, with other parameters."""
     counts: Counter[tuple[str, Any]] = Counter()
     numbered = {}
     for finding in listed_objects(findings):
@@ -357,8 +340,8 @@ def _agrees(stated: Json, known: Json | None, by_source: Mapping[str, Finding]) 
     perfect = by_source.get(str(stated.get("name")))
     if perfect is None or stated.get("where") is not None:
         return False
-    as_stated = ("as stated", "as stated") if perfect.name in (WITHHELD, DROPPED) else (perfect.asked, perfect.found)
-    same = (stated.get("asked"), stated.get("found"), stated.get("sentence")) == (*as_stated, perfect.sentence)
+    both = ("as stated", "as stated") if perfect.name in (WITHHELD, DROPPED) else (perfect.asked, perfect.found)
+    same = (stated.get("asked"), stated.get("found"), stated.get("sentence")) == (*both, perfect.sentence)
     return same and stated.get("met") is True
 
 
@@ -367,7 +350,7 @@ def _agrees(stated: Json, known: Json | None, by_source: Mapping[str, Finding]) 
 
 def _of_shape(checked: CheckedReport) -> Finding:
     """Where nothing can be recounted there are figures, and nothing else."""
-    raw = frozenset(name for name, role in checked.promise.roles.items() if role in RAW_ROLES)
+    raw = frozenset(name for name, role in checked.promise.roles.items() if role in folders.RAW_ROLES)
 
     @lru_cache
     def values(name: str) -> frozenset[str]:
@@ -404,9 +387,7 @@ def _of_attack(checked: CheckedReport) -> Finding:
 
 
 def _of_texts(checked: CheckedReport, retell: Retell | None) -> list[Finding]:
-    """All that follows from the figures, the manifest and the recoding is what they give, and the page is that of the
-    report.
-    """
+    """All that follows from figures, manifest and recoding is what they give, and the page is that of the report."""
     folder = checked.folder
     sentences = {
         "report texts": (
@@ -415,7 +396,7 @@ def _of_texts(checked: CheckedReport, retell: Retell | None) -> list[Finding]:
         ),
         "report page": ("The page is that of the report.", "The page says something else than the report."),
     }
-    notes = [name for name in NOTES if name in folder.files]
+    notes = [name for name in folders.NOTES if name in folder.files]
     if notes:
         sentences["report notes"] = (
             "README.txt and codebook.csv follow from the manifest, the recoding and the report.",

@@ -345,9 +345,7 @@ class Audit:
 
     @property
     def passed(self) -> bool | None:
-        """Whether every demand is met, and every claim of a release; one that could not be checked is not. None:
-        nothing was asked, so there are only figures.
-        """
+        """Whether every demand and claim is met; one that could not be checked is not. None: nothing was asked."""
         return not self.missed if self.claims or self.asked else None
 
     @property

@@ -208,9 +208,7 @@ def open_tree_folder(folder: Path) -> TreeFolder:
 
 
 def training_rows(folder: TreeFolder, data: object) -> pl.DataFrame:
-    """The rows that the tree was taught with, as a table has them: without those that lack a value, if they were left
-    out, and with the classes that numbers were taken for.
-    """
+    """The rows that the tree was taught with: without those left out for a missing value, numbers in classes."""
     promise, target = folder.promise, folder.saved.target
     names = [*folder.public, *folder.private, target]
     table = open_table(data, missing=promise.missing, columns=names, codes=promise.codes)

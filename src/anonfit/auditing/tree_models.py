@@ -15,20 +15,9 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from anonfit.auditing import model_trees
 from anonfit.auditing.coding import Coded, IntArray, RowPersons, group_rows, join_codes, numbered, persons_in_groups
-from anonfit.auditing.model_trees import (
-    FittedTrees,
-    ModelTree,
-    SavedTree,
-    cells_of,
-    feature_names,
-    is_fitted_tree,
-    leaf_of_rows,
-    points_of,
-    read_fitted,
-    route,
-    saved_tree_of,
-)
+from anonfit.auditing.model_trees import FittedTrees, ModelTree, SavedTree
 from anonfit.auditing.result import Finding
 from anonfit.errors import DataError, listed
 
@@ -41,8 +30,8 @@ def spans_of_tree(tree: ModelTree, frame: pl.DataFrame, public: Sequence[str]) -
     A leaf is in the span if the public tests on its path hold and some private values pass the others. A path is one
     conjunction, so private values need not be enumerated: it is enough that each column has a cell left.
     """
-    cells = cells_of(tree, frame, public)
-    point_of_row, first = points_of(tree, cells, len(frame))
+    cells = model_trees.cells_of(tree, frame, public)
+    point_of_row, first = model_trees.points_of(tree, cells, len(frame))
     leaves = tree.leaves
     place = {leaf: number for number, leaf in enumerate(leaves)}
     width = (len(leaves) + 7) // 8
@@ -52,7 +41,9 @@ def spans_of_tree(tree: ModelTree, frame: pl.DataFrame, public: Sequence[str]) -
     for begin in range(0, len(first), step):
         chosen = first[begin : begin + step]
         bits = np.zeros((len(chosen), width), np.uint8)  # (point, leaf / 8)
-        for leaf, here in route(tree, {number: of_row[chosen] for number, of_row in cells.items()}, len(chosen)):
+        for leaf, here in model_trees.route(
+            tree, {number: of_row[chosen] for number, of_row in cells.items()}, len(chosen)
+        ):
             byte, bit = divmod(place[leaf], 8)
             bits[here, byte] |= np.uint8(1 << bit)
         spans, which = np.unique(bits, axis=0, return_inverse=True)
@@ -205,14 +196,14 @@ class ModelSpans:
 
 def open_model(model: Any, features: Sequence[str] | None, named: Sequence[str]) -> AuditedModel:
     """A model and the columns it reads; `named` are all columns named for the audit but the class."""
-    saved = saved_tree_of(model)
+    saved = model_trees.saved_tree_of(model)
     if saved is not None:
         return AuditedModel(saved.tree.names, saved)
-    columns = feature_names(model, features)
-    if is_fitted_tree(model):
+    columns = model_trees.feature_names(model, features)
+    if model_trees.is_fitted_tree(model):
         if columns is None:
             raise DataError("The model does not know the names of its columns: give them as 'features', in its order.")
-        return AuditedModel(columns, read_fitted(model, columns))
+        return AuditedModel(columns, model_trees.read_fitted(model, columns))
     outcomes = getattr(model, "predict", model)
     if not callable(outcomes) or isinstance(model, type):
         raise DataError(
@@ -286,7 +277,7 @@ def _renumbered(new: IntArray, old: IntArray, leaves: list[IntArray]) -> tuple[t
 
 def _training_rows(tree: ModelTree, frame: pl.DataFrame, rows: IntArray, times: IntArray | None) -> Finding:
     """Whether the data are the rows that the tree was taught with, as far as its leaves say how many they were."""
-    counted = np.bincount(leaf_of_rows(tree, frame), weights=times, minlength=len(rows))
+    counted = np.bincount(model_trees.leaf_of_rows(tree, frame), weights=times, minlength=len(rows))
     same = bool((counted[tree.leaves] == rows[tree.leaves]).all())
     sentence = "The leaves of the tree hold as many rows as it was taught with."
     if not same:
@@ -338,10 +329,8 @@ def class_name(value: object) -> str:
 def _counts(
     tree: ModelTree, frame: pl.DataFrame, classes: IntArray, width: int, persons: RowPersons
 ) -> tuple[IntArray, IntArray]:
-    """(leaf, class) the persons in every bin, and those who tell the class of the leaf: its own or, where it has none,
-    those of the nearest node above that has any.
-    """
-    keys = leaf_of_rows(tree, frame) * width + classes
+    """(leaf, class) the persons of every bin, and those who tell its class: its own, or the nearest node's above."""
+    keys = model_trees.leaf_of_rows(tree, frame) * width + classes
     counts = persons_in_groups(persons, keys, len(tree.tested) * width).reshape(-1, width)
     for node in range(len(counts) - 1, -1, -1):  # children stand after their parents
         for child in tree.children[node]:

@@ -12,37 +12,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.coding import (
-    IntArray,
-    RowGroups,
-    RowPersons,
-    coded_values,
-    count_values,
-    group_rows,
-    most_frequent,
-    persons_in_groups,
-    read_persons,
-)
+from anonfit.auditing import coding, tree_folder
+from anonfit.auditing.coding import IntArray, RowGroups, RowPersons
 from anonfit.auditing.counting import group_sizes, share_of
 from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.model_trees import MODEL, ModelTree, SavedTree
 from anonfit.auditing.reading import open_table, require_columns
 from anonfit.auditing.request import THRESHOLDS, Request, read_demand, read_targets
 from anonfit.auditing.result import Audit, CountedFigure, Share
-from anonfit.auditing.tree_folder import (
-    ClassExposure,
-    OneTree,
-    RetellTree,
-    Span,
-    TreeAudit,
-    check_tree_folder,
-    claimed,
-    is_tree_folder,
-    not_counted,
-    open_tree_folder,
-    training_rows,
-    uncounted,
-)
+from anonfit.auditing.tree_folder import ClassExposure, OneTree, RetellTree, Span, TreeAudit
 from anonfit.auditing.tree_models import AuditedModel, ModelSpans, class_name, joined_spans, open_model, spans_of
 from anonfit.errors import DataError, listed, refuse_fork
 
@@ -134,7 +112,7 @@ def audit_tree(
         (2, True, 2)
     """
     refuse_fork()
-    if is_tree_folder(model):
+    if tree_folder.is_tree_folder(model):
         asked: dict[str, Any] = {"public": public, "private": private, "k": k, "target": target, "diversity": diversity}
         asked |= {"max_confidence": max_confidence, "entity": entity, "count": count, "times": times}
         asked = {name: value for name, value in asked.items() if value is not None and value != ()}
@@ -151,7 +129,7 @@ def audit_tree(
     frame = table.frame(columns.all)
     if not len(frame):
         raise DataError("The data has no rows, so there is nobody to protect.")
-    persons = read_persons(frame, entity=entity, count=columns.numbers)
+    persons = coding.read_persons(frame, entity=entity, count=columns.numbers)
     spans = spans_of(
         opened,
         data,
@@ -177,21 +155,23 @@ def _of_folder(
     limit: int,
 ) -> TreeAudit:
     """The folder of a published tree: what it claims and, apart from that, what is asked of it here."""
-    folder = open_tree_folder(path)
+    folder = tree_folder.open_tree_folder(path)
     if missing is not None:
         folder = replace(folder, promise=replace(folder.promise, missing=tuple(missing)))
     if data is None:
-        of_caller = not_counted(asked, folder.saved.target)
-        return claimed(uncounted(folder), folder, check_tree_folder(folder, None, None, retell), of_caller)
-    rows, words = training_rows(folder, data), {**folder.words, "missing": (), "limit": limit}
+        of_caller = tree_folder.not_counted(asked, folder.saved.target)
+        return tree_folder.claimed(
+            tree_folder.uncounted(folder), folder, tree_folder.check_tree_folder(folder, None, None, retell), of_caller
+        )
+    rows, words = tree_folder.training_rows(folder, data), {**folder.words, "missing": (), "limit": limit}
     height = open_table(data, missing=folder.promise.missing, columns=list(folder.public)).height()
     own = audit_tree(path / MODEL, rows, **words)
-    audited = claimed(own, folder, check_tree_folder(folder, own, height, retell))
+    audited = tree_folder.claimed(own, folder, tree_folder.check_tree_folder(folder, own, height, retell))
     if not asked:
         return audited
     other = audit_tree(path / MODEL, rows, **{**words, "k": None, "diversity": (), "max_confidence": None, **asked})
     of_spans = [finding for finding in other.findings if finding.name != "populations"]
-    return claimed(audited, folder, (), of_spans)
+    return tree_folder.claimed(audited, folder, (), of_spans)
 
 
 def _columns(
@@ -240,10 +220,10 @@ def _measured(
     """The figures of spans, which are told apart by a class that is public."""
     of_row, hidden, k = model.of_row, columns.target, demands["k"]
     if columns.class_is_public:
-        classes = group_rows(frame.select(columns.target), len(frame)).of_row
+        classes = coding.group_rows(frame.select(columns.target), len(frame)).of_row
         of_row, hidden = joined_spans([of_row, classes], len(frame)), None
     values = None if hidden is None else frame[hidden]
-    sizes = persons_in_groups(persons, of_row, int(of_row.max()) + 1)
+    sizes = coding.persons_in_groups(persons, of_row, int(of_row.max()) + 1)
     spans = _audit(columns, frame, of_row, **demands)
     return TreeAudit(
         kind=model.kind,
@@ -324,18 +304,18 @@ def _of_all_rows(audited: Audit, times: str) -> Audit:
         if column.name != times
     )
     suppressed = Share(0, rows)
-    return replace(audited, rows=rows, counted=RowPersons().counted, raw_columns=columns, suppressed_rows=suppressed)
+    return replace(audited, rows=rows, counted="rows", raw_columns=columns, suppressed_rows=suppressed)
 
 
 def _exposed(
     persons: RowPersons, of_row: IntArray, values: pl.Series, confidences: tuple[float, ...]
 ) -> tuple[ClassExposure, ...]:
     """How many individuals are in spans of which so large a part has one class."""
-    column = coded_values(values)
+    column = coding.coded_values(values)
     groups = int(of_row.max()) + 1
-    sizes = persons_in_groups(persons, of_row, groups)
+    sizes = coding.persons_in_groups(persons, of_row, groups)
     grouping = RowGroups(of_row, groups, of_row[:0])
-    most = most_frequent(count_values(persons, grouping, column, sizes=sizes))
+    most = coding.most_frequent(coding.count_values(persons, grouping, column, sizes=sizes))
     if not all(isinstance(share, int | float | np.floating) and 0 < share <= 1 for share in confidences):
         raise DataError("A confidence is above 0 and at most 1.")
     # 85 % of 20 persons are 17, though 0.85 * 20 may come out a little larger.
@@ -348,6 +328,6 @@ def _exposed(
 def _one_tree(
     tree: ModelTree, of_row: IntArray, persons: RowPersons, values: pl.Series | None, k: int | None
 ) -> OneTree:
-    sizes = group_sizes(persons_in_groups(persons, of_row, int(of_row.max()) + 1), k)
+    sizes = group_sizes(coding.persons_in_groups(persons, of_row, int(of_row.max()) + 1), k)
     certain = None if values is None else _exposed(persons, of_row, values, (1.0,))[0].persons
     return OneTree(len(tree.leaves), sizes.groups, sizes.smallest, sizes.persons_below_k, certain)

@@ -14,20 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from anonfit.auditing import coding
 from anonfit.auditing.boxes import as_moments, distinct_texts, leaf_placer, on_line, placed_on_line
-from anonfit.auditing.coding import (
-    Coded,
-    FloatArray,
-    IntArray,
-    RowPersons,
-    ValueCounts,
-    as_numbers,
-    coded,
-    coded_in_order,
-    is_text,
-    persons_in_groups,
-    value_places,
-)
+from anonfit.auditing.coding import Coded, FloatArray, IntArray, RowPersons, ValueCounts
 from anonfit.auditing.meanings import LabelMeaning, LabelType
 from anonfit.errors import DataError, TaxonomyError
 
@@ -142,28 +131,30 @@ def read_values(raw: RawValues, reading: Reading, *, reads: Reads) -> tuple[Code
         return _with_distance(raw, reading)
     if reading.classes is not None or reading.equal_width is not None:
         return _classes(raw.series, reading), ReadValues()
-    if is_text(raw.series) and reading.type in ("continuous", "date"):
-        return coded_in_order(_ordered(raw.series, reading)), ReadValues()
-    return (coded(raw.series) if is_text(raw.series) and reading.type is not None else raw.column), ReadValues()
+    if coding.is_text(raw.series) and reading.type in ("continuous", "date"):
+        return coding.coded_in_order(_ordered(raw.series, reading)), ReadValues()
+    return (
+        coding.coded(raw.series) if coding.is_text(raw.series) and reading.type is not None else raw.column
+    ), ReadValues()
 
 
 def type_of(raw: RawValues, reading: Reading) -> LabelType:
     """What the values are: as was said, else by the column; a text file does not tell numbers from texts of digits."""
     if reading.type is not None or reading.order:
         return reading.type or "ordinal"
-    if raw.series.dtype == pl.Boolean or (is_text(raw.series) and not raw.text_file):
+    if raw.series.dtype == pl.Boolean or (coding.is_text(raw.series) and not raw.text_file):
         return "nominal"
     return _guessed(raw.series) or "nominal"
 
 
 def _guessed(series: pl.Series) -> LabelType | None:
     """What a column of unknown type holds: numbers, dates, or None of these."""
-    if not is_text(series):
+    if not coding.is_text(series):
         return "date" if isinstance(series.dtype, (pl.Date, pl.Datetime)) else "continuous"
     texts = series.cast(pl.String)
     if texts.null_count() == len(texts):
         return None
-    if as_numbers(texts).dtype != pl.String:
+    if coding.as_numbers(texts).dtype != pl.String:
         return "continuous"
     return "date" if as_moments(texts).null_count() == texts.null_count() else None
 
@@ -207,7 +198,7 @@ def _numbers(raw: RawValues, reading: Reading) -> tuple[Coded, ReadValues]:
     if not floats.is_finite().all():
         raise DataError(f"Column '{series.name}' holds infinite numbers, but a demand is about its numbers.")
     column = _in_order(raw, values)
-    places, different = value_places(column)
+    places, different = coding.value_places(column)
     numbers = np.full(different, np.nan)
     numbers[places] = floats.fill_null(np.nan).to_numpy() / float(scale)
     return column, ReadValues(numbers)
@@ -230,7 +221,7 @@ def _ends(numbers: pl.Series) -> tuple[Any, Any]:
 
 def _in_order(raw: RawValues, numbers: pl.Series) -> Coded:
     """The codes of a column in the order of its numbers; those that it has are so already if it has such a type."""
-    return raw.column if isinstance(raw.series.dtype, _IN_ORDER) else coded_in_order(numbers)
+    return raw.column if isinstance(raw.series.dtype, _IN_ORDER) else coding.coded_in_order(numbers)
 
 
 def _with_distance(raw: RawValues, reading: Reading) -> tuple[Coded, ReadValues]:
@@ -242,7 +233,7 @@ def _with_distance(raw: RawValues, reading: Reading) -> tuple[Coded, ReadValues]
         return read_values(raw, reading, reads="values")
     if distance == "ordered":
         places = _ordered(series, reading)
-        return coded_in_order(places) if reading.order else _in_order(raw, places), ReadValues(distance=distance)
+        return coding.coded_in_order(places) if reading.order else _in_order(raw, places), ReadValues(distance=distance)
     if reading.taxonomy is None:
         raise DataError(f"The hierarchical distance over column '{series.name}' needs its taxonomy.")
     leaves = _leaves(series, reading.taxonomy, reading)
@@ -330,10 +321,10 @@ def spread_of(persons: RowPersons, column: Coded, *, counts: ValueCounts) -> Val
     begin = np.flatnonzero(np.diff(counts.group, prepend=-1))
     groups = counts.group[begin]
     group = np.repeat(np.arange(len(begin)), np.diff(np.append(begin, len(counts.group))))
-    place, different = value_places(Coded(counts.value, int(counts.value.max(initial=0)) + 1))
+    place, different = coding.value_places(Coded(counts.value, int(counts.value.max(initial=0)) + 1))
     if persons.entities is None:
         table = np.bincount(place, weights=counts.persons, minlength=different).astype(np.int64)
     else:
-        table = persons_in_groups(persons, value_places(column)[0], different)
+        table = coding.persons_in_groups(persons, coding.value_places(column)[0], different)
     total = np.add.reduceat(counts.persons, begin) if len(begin) else begin
     return ValueSpread(groups, begin, total, group, place, counts.persons, table)
