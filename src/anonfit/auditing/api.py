@@ -317,11 +317,7 @@ def audit_data(
         *findings,
         *folders.as_stated(lambda: open_table(data).height(), names, columns=columns, released=released),
     ]
-    noticed += [
-        *folders.role_findings(promise, recoded.meanings),
-        *folders.consent_findings(promise),
-        *_beyond(promise, source),
-    ]
+    noticed += [*folders.promised_findings(promise, recoded.meanings), *_beyond(promise, source)]
     request = Request(
         data=data,
         quasi_identifiers=quasi_identifiers,

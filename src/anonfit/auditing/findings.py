@@ -14,12 +14,12 @@ import polars as pl
 from anonfit.auditing import result
 from anonfit.auditing.boxes import LabelBoxes
 from anonfit.auditing.coding import Coded, IntArray, RowPersons, group_rows, join_codes, numbered, persons_in_groups
-from anonfit.auditing.counting import share_of
+from anonfit.auditing.counting import group_sizes, share_of
 from anonfit.auditing.models import PERSONS_UNKNOWN
 from anonfit.auditing.reading import AuditedTable, open_table, require_columns
 from anonfit.auditing.regions import read_representatives
 from anonfit.auditing.released import Released, boxes_of, guess_meanings, open_released, read_columns
-from anonfit.auditing.request import OtherRelease, Request, Threshold
+from anonfit.auditing.request import Attacker, OtherRelease, Request, Threshold
 from anonfit.auditing.result import DROPPED, WITHHELD, Audit, CountedFigure, Finding, Share
 from anonfit.auditing.source import locate_source
 from anonfit.errors import DataError
@@ -83,29 +83,28 @@ def all_findings(audit: Audit, request: Request, *, names: Sequence[str]) -> lis
         sentence = "The table has no rows: it protects nobody, and what was asked cannot be checked."
         findings.append(Finding("rows", None, 0, met=False, sentence=sentence))
     if request.expected_columns is not None:
-        findings.extend(_columns(names, request.expected_columns))
+        findings += _columns(names, request.expected_columns)
     lost = request.entities_lost or (request.entity is not None and audit.counted != "entities")
     if request.k is not None and not request.sets:
         findings.append(k_finding(audit.sizes, request.k, lost=lost))
-    findings.extend(
-        k_finding(measured.sizes, demand.k, lost=lost, where=", ".join(demand.columns))
-        for measured, demand in zip(audit.sets, request.sets, strict=True)
-        if demand.k is not None
-    )
-    findings.extend(_diversity(measured) for measured in audit.diversity if measured.asked is not None)
+    findings += [
+        k_finding(measured.sizes, measured.k, lost=lost, where=", ".join(measured.columns))
+        for measured in audit.sets
+        if measured.k is not None
+    ]
+    findings += [_diversity(measured) for measured in audit.diversity if measured.asked is not None]
     if lost and not request.entities_lost:
         sentence = "Persons were counted as rows: which rows of the source are in the file cannot be told."
         findings.append(Finding("entities", request.entity, None, None, sentence))
     if request.max_risk is not None and audit.rows:
-        findings.append(_risk(audit, request, lost=lost))
+        findings.append(_risk(audit, request.max_risk, request.attacker, lost=lost))
     if audit.labels is not None:
-        findings.extend(_labels(audit.labels, request))
-        findings.extend([] if request.tree is None else [_regions(audit.labels)])
+        findings += _labels(audit.labels, request)
     elif request.regions != "any":
         sentence = "Labels were not checked: nothing was said about the meaning of the columns."
         findings.append(Finding("labels", 0, None, None, sentence))
     if audit.source is not None:
-        findings.extend(_source(audit.source, request))
+        findings += _source(audit.source, request)
     if audit.joint is not None and audit.joint.cells_below_k is not None:
         below = audit.joint.cells_below_k
         findings.append(_finding("joint cells", 0, below.value, met=not below.value, persons=below.persons))
@@ -157,52 +156,46 @@ def k_finding(sizes: result.GroupSizes, k: int, *, lost: bool, where: str | None
 def _diversity(measured: result.Diversity) -> Finding:
     """A diversity model holds in every group."""
     value, persons = (None, None) if measured.found is None else (measured.found.value, measured.found.persons)
-    asked, met, sentence = measured.asked, measured.met, measured.sentence
     within = measured.settings.get("quasi_identifier")
     where = measured.column if within is None else f"{measured.column} in groups of {', '.join(within)}"
-    return Finding(measured.model, asked, value, met, sentence, where, persons=persons)
+    return Finding(measured.model, measured.asked, value, measured.met, measured.sentence, where, persons=persons)
 
 
-def _risk(audit: Audit, request: Request, *, lost: bool) -> Finding:
+def _risk(audit: Audit, asked: Threshold, attacker: Attacker, *, lost: bool) -> Finding:
     """The risk of the named attacker stays within the asked threshold; where persons were lost it may be higher."""
-    asked = request.max_risk
-    assert asked is not None
     figure = audit.marketer
-    if request.attacker != "marketer":
-        known = audit.journalist if request.attacker == "journalist" else audit.prosecutor
+    if attacker != "marketer":
+        known = audit.journalist if attacker == "journalist" else audit.prosecutor
         assert known is not None
         figure = known.highest
     met: bool | None = figure.value <= max(asked.value, 1 / asked.size)  # presets are rounded: 0.09 stands for 1/11
     sentence = "The risk is within the threshold." if met else "The risk is above the threshold."
-    if lost and (met or request.attacker == "marketer"):
+    if lost and (met or attacker == "marketer"):
         met, sentence = None, PERSONS_UNKNOWN
-    return Finding(f"{request.attacker} risk", asked.value, figure.value, met, sentence, persons=figure.persons)
+    return Finding(f"{attacker} risk", asked.value, figure.value, met, sentence, persons=figure.persons)
 
 
 def _labels(labels: result.LabelCheck, request: Request) -> list[Finding]:
-    """Labels can be read and, for regions, are made of the recoding's cuts and do not overlap."""
+    """Labels can be read and, for regions, are made of the recoding's cuts, do not overlap and are its regions."""
     findings = [_none("labels", number, column) for column, number in labels.unreadable.items()]
-    if request.regions == "any":
-        return findings
-    findings += [_none("label ends", number, column) for column, number in labels.not_allowed.items()]
-    if labels.overlapping is None:
-        sentence = "Whether groups overlap cannot be told: some quasi-identifiers have no labels that are understood."
-        return [*findings, Finding("disjoint groups", 0, None, None, sentence)]
-    return [*findings, _none("disjoint groups", labels.overlapping)]
-
-
-def _regions(labels: result.LabelCheck) -> Finding:
-    """Every group is a region of the recoding."""
-    if labels.no_region is not None:
-        return _none("regions", labels.no_region)
-    sentence = "Whether groups are regions cannot be told: some quasi-identifiers have no labels that are understood."
-    return Finding("regions", 0, None, None, sentence)
+    asked = []
+    if request.regions != "any":
+        findings += [_none("label ends", number, column) for column, number in labels.not_allowed.items()]
+        asked.append(("disjoint groups", labels.overlapping, "groups overlap"))
+    if request.tree is not None:
+        asked.append(("regions", labels.no_region, "groups are regions"))
+    for name, number, words in asked:
+        sentence = f"Whether {words} cannot be told: some quasi-identifiers have no labels that are understood."
+        findings.append(Finding(name, 0, None, None, sentence) if number is None else _none(name, number))
+    return findings
 
 
 def _source(check: result.SourceCheck, request: Request) -> list[Finding]:
     """Released rows are the source's rows, each in the one label that holds it, and the rest is accounted for."""
-    findings = [_nobody("released rows", check.unmatched.persons)]
-    findings.append(_nobody("one group per row", check.in_several.persons))
+    findings = [
+        _nobody("released rows", check.unmatched.persons),
+        _nobody("one group per row", check.in_several.persons),
+    ]
     if not check.by_labels:
         sentence = "Labels were not compared with the source: some quasi-identifiers have none that are understood."
         findings.append(Finding("labels against source", None, None, None, sentence))
@@ -254,23 +247,6 @@ def prosecutor_risk(sizes: IntArray, thresholds: Sequence[Threshold]) -> result.
     return result.ProsecutorRisk(highest, average, _above(sizes, sizes, thresholds))
 
 
-def journalist_risk(
-    sizes: IntArray, population: IntArray, *, basis: str, thresholds: Sequence[Threshold]
-) -> result.JournalistRisk:
-    """The same with the size of the group in the population; a group is never larger than its population."""
-    inside = np.maximum(population, sizes)
-    persons = int(sizes.sum())
-    smallest = float(inside.min()) if len(inside) else 0.0
-    average = max(len(sizes) / float(inside.sum()), _matched(sizes, inside)) if persons else 0.0
-    return result.JournalistRisk(
-        basis,
-        CountedFigure(1 / smallest if smallest else 0.0, int(smallest)),
-        CountedFigure(average, persons),
-        _above(inside, sizes, thresholds),
-        int(np.count_nonzero(population < sizes)),
-    )
-
-
 def marketer_risk(sizes: IntArray, population: IntArray | None) -> CountedFigure:
     """The share of persons an attacker gets right who guesses every person within the group."""
     persons = int(sizes.sum())
@@ -287,80 +263,69 @@ def _above(
     hidden_in: IntArray, persons: IntArray, thresholds: Sequence[Threshold]
 ) -> tuple[result.ThresholdShare, ...]:
     """Per threshold, the persons who hide among too few."""
-    everyone = int(persons.sum())
     return tuple(
         result.ThresholdShare(
-            threshold.name,
-            threshold.value,
-            threshold.size,
-            threshold.source,
-            Share(int(persons[hidden_in < threshold.size].sum()), everyone),
+            limit.name, limit.value, limit.size, limit.source, share_of(persons, hidden_in < limit.size)
         )
-        for threshold in thresholds
+        for limit in thresholds
     )
 
 
 def population_sizes(released: Released, population: AuditedTable, *, boxes: LabelBoxes | None) -> tuple[IntArray, str]:
     """Persons of the population per group, and in words how they were found."""
-    names = list(released.heads.columns)
+    names, groups = list(released.heads.columns), released.groups
     if all(name in population.schema for name in names):
-        sizes = _equal_labels(released, population)
+        texts = [frame.cast(pl.String).cast(pl.Categorical) for frame in (released.heads, population.frame(names))]
+        together = group_rows(pl.concat(texts), groups + population.height()).of_row
+        sizes: IntArray = np.bincount(together[groups:], minlength=int(together.max(initial=0)) + 1)[together[:groups]]
         if boxes is None or (sizes > 0).all():
             return sizes, "a population with the same labels"
     if boxes is None:
         require_columns(population, names, purpose="a quasi-identifier")
     assert boxes is not None
     group = locate_source(boxes, population, quasi_identifiers=list(released.columns)).group
-    return np.bincount(group[group >= 0], minlength=released.groups), "a population of raw rows"
-
-
-def _equal_labels(released: Released, population: AuditedTable) -> IntArray:
-    """Rows of the population with the very labels of each group."""
-    names = list(released.heads.columns)
-    texts = [frame.cast(pl.String).cast(pl.Categorical) for frame in (released.heads, population.frame(names))]
-    groups = released.groups
-    if not names:
-        return np.full(groups, population.height(), np.int64)
-    together = group_rows(pl.concat(texts), len(texts[0]) + len(texts[1])).of_row
-    sizes = np.bincount(together[groups:], minlength=int(together.max(initial=0)) + 1)
-    persons: IntArray = sizes[together[:groups]].astype(np.int64)
-    return persons
+    return np.bincount(group[group >= 0], minlength=groups), "a population of raw rows"
 
 
 def joint_cells(here: IntArray, there: IntArray, *, persons: RowPersons, k: int | None) -> result.JointCells:
-    """Count the persons of the source in every cell; rows that one of the releases does not hold are in no cell.
-
-    `here` and `there` are the groups of every source row in the two releases, -1 for none.
+    """Count the persons of the source in every cell, by the groups of every row in the two releases; rows that one of
+    these does not hold (-1) are in no cell.
     """
     both = (here >= 0) & (there >= 0)
     sides = [Coded(side[both], int(side.max(initial=0)) + 1) for side in (here, there)]
     cells, first = numbered(join_codes(sides, int(np.count_nonzero(both)))[0])
-    sizes = persons_in_groups(persons.only(both), cells - 1, len(first))
-    below = None if k is None else share_of(sizes, sizes < k)
-    small = 0 if k is None else int(np.count_nonzero(sizes < k))
-    return result.JointCells(
-        cells=len(sizes),
-        smallest=int(sizes.min()) if len(sizes) else None,
-        cells_below_k=None if below is None else CountedFigure(small, below.persons),
-        persons_below_k=below,
-    )
+    sizes = group_sizes(persons_in_groups(persons.only(both), cells - 1, len(first)), k)
+    return result.JointCells(sizes.groups, sizes.smallest, sizes.groups_below_k, sizes.persons_below_k)
 
 
 def journalist_figures(
     released: Released, request: Request, *, sizes: IntArray, boxes: LabelBoxes | None
 ) -> tuple[result.JournalistRisk | None, IntArray | None]:
-    """The risk of an attacker who knows the population, and the persons of the population per group."""
+    """The risk of an attacker who knows the population, and the persons of the population per group; a group is never
+    larger than its population.
+    """
     if request.population is None:
         return None, None
-    population = open_table(request.population, missing=request.missing, label="the population")
-    counted, basis = population_sizes(released, population, boxes=boxes)
-    return journalist_risk(sizes, counted, basis=basis, thresholds=request.thresholds), counted
+    table = open_table(request.population, missing=request.missing, label="the population")
+    population, basis = population_sizes(released, table, boxes=boxes)
+    inside = np.maximum(population, sizes)
+    persons = int(sizes.sum())
+    smallest = int(inside.min(initial=np.iinfo(np.int64).max)) if len(inside) else 0
+    risk = result.JournalistRisk(
+        basis,
+        CountedFigure(1 / smallest if smallest else 0.0, smallest),
+        CountedFigure(max(len(sizes) / float(inside.sum()), _matched(sizes, inside)) if persons else 0.0, persons),
+        _above(inside, sizes, request.thresholds),
+        int(np.count_nonzero(population < sizes)),
+    )
+    return risk, population
 
 
 def locate_in_other(other: OtherRelease, source: AuditedTable, *, missing: Sequence[str]) -> IntArray:
     """The group of every row of the source in a second release."""
-    table = open_table(other.data, missing=missing, label="the other release")
-    released = open_released(table, other.quasi_identifiers)
+    released = open_released(
+        open_table(other.data, missing=missing, label="the other release"), other.quasi_identifiers
+    )
     meanings = other.meanings if other.meanings is not None else guess_meanings(released, source)
     if other.tree is not None:
         boxes = read_representatives(released, meanings, other.tree)[1]

@@ -124,7 +124,7 @@ def json_of(folder: Path, name: str) -> dict[str, Any]:
 def _few_or_exact(rows: JsonObject, name: str) -> int | range:
     """A stated number of rows; where they are only said to be few, the numbers that they may be."""
     stated = rows.entries.get(name, 0)
-    if isinstance(stated, int) and not isinstance(stated, bool) and stated >= 0:
+    if type(stated) is int and stated >= 0:
         return stated
     match = _FEWER.fullmatch(str(stated))
     if match is None:
@@ -134,8 +134,9 @@ def _few_or_exact(rows: JsonObject, name: str) -> int | range:
 
 def check_files(folder: Folder) -> list[Finding]:
     """The folder holds the files of a release, unchanged, and no others."""
-    notes = [name for name in NOTES if name in folder.files]
-    return files_as_stated(folder.path, folder.files, (folder.data.name, *_BESIDE, *notes))
+    return files_as_stated(
+        folder.path, folder.files, (folder.data.name, *_BESIDE, *(name for name in NOTES if name in folder.files))
+    )
 
 
 def files_as_stated(folder: Path, files: Mapping[str, str], needed: Sequence[str]) -> list[Finding]:
@@ -143,11 +144,11 @@ def files_as_stated(folder: Path, files: Mapping[str, str], needed: Sequence[str
     changed = [name for name in needed if _digest(folder / name) != files.get(name, "")]
     there = {path.name for path in folder.iterdir()} | set(files)
     others = sorted(there - {*needed, "manifest.json"})
+    otherwise = [name for name in (*needed, "manifest.json") if name.endswith(".json") and not laid_out(folder / name)]
     good, bad = "Files are as the manifest says.", "Files are missing, or not those that the manifest was written for."
     first = Finding("files", [], changed, not changed, bad if changed else good)
     good, bad = "The folder holds no other files.", "The folder or its manifest has files that are none of a release."
     second = Finding("other files", [], others, not others, bad if others else good)
-    otherwise = [name for name in (*needed, "manifest.json") if name.endswith(".json") and not laid_out(folder / name)]
     good, bad = "JSON files have the layout of a release.", "JSON files are written otherwise than those of a release."
     return [first, second, Finding("layout", [], otherwise, not otherwise, bad if otherwise else good)]
 
@@ -166,9 +167,7 @@ _COLUMN = (
     *("role", "type", "order", "domain", "date_format", "taxonomy", "split", "release", "diversity", "reason"),
     "missing",
 )
-_PRIVACY = (
-    *("k", "suppression_limit", "max_confidence", "diversity", "quasi_identifiers", "class_is_public", "attack_limit"),
-)
+_LIMITS = {"suppression_limit": 0.0, "max_confidence": 1.0, "attack_limit": 1.0}
 _METHOD = (
     *("algorithm", "criterion", "cut_points", "candidates", "split_on", "weight_rule", "alpha", "beta", "gamma"),
     *("min_gain", "average", "suppression", "zero_gain", "variant", "pruning"),
@@ -228,11 +227,9 @@ class Promise:
         for demand in self.diversity:
             parameters = ", ".join(f"{name} = {value:g}" for name, value in demand.parameters.items())
             claims.append(f"{demand.model} ({parameters}) of {demand.column}")
-        if self.targets:
-            targets = ", ".join(demand.column for demand in self.targets)
-            claims.append(f"max_confidence {self.max_confidence:g} of {targets}")
-        if self.suppression_limit:
-            claims.append(f"at most {self.suppression_limit:.4g} of the rows withheld")
+        targets = ", ".join(demand.column for demand in self.targets)
+        claims += [f"max_confidence {self.max_confidence:g} of {targets}"] if targets else []
+        claims += [f"at most {self.suppression_limit:.4g} of the rows withheld"] if self.suppression_limit else []
         return tuple(claims)
 
     def only(self, role: str) -> str | None:
@@ -252,12 +249,21 @@ def read_promise(spec: object) -> Promise:
     method = settings.part("method", {}).plain(_METHOD, columns)  # how it was made, which is not for the audit to judge
     privacy, workload = settings.part("privacy"), settings.part("workload", {}).known(_WORKLOAD)
     diversity, targets = _diversity(privacy), _targets(privacy, workload, columns)
-    _check_workload(workload, columns)
+    # What the file is for is not judged either: columns with numbers, and plain settings.
+    workload.part("weights", {}).plain(columns, ())
+    for column, _ in map(read_target, workload.get("targets", list, [])):
+        if column not in columns:
+            raise ReleaseError(f"The spec of the manifest has the target '{column}', which is none of its columns.")
+    rest = {name: value for name, value in workload.entries.items() if name not in ("weights", "targets")}
+    JsonObject(rest, workload.label, ReleaseError).plain(_WORKLOAD, columns)
     data = settings.part("data", {}).known(("missing", "missing_policy", "default_role"))
     data.word("default_role", _ROLES, None)  # it gave columns their roles when the file was made; here all have one
     policy = data.word("missing_policy", ("category", "drop", "error"), "category")
     roles = {name: column.word("role", _ROLES) for name, column in columns.items()}
-    _check_heading(settings.part("report", {}))
+    report = settings.part("report", {}).known(("title", "table_name", "contact"))
+    for name in report.entries:
+        if not 0 < len(report.get(name, str)) <= 200 or not report.get(name, str).isprintable():
+            raise ReleaseError(f"'{name}' in the spec of the manifest is no line of text.")
     return Promise(
         roles,
         {name: column.get("date_format", str, None) for name, column in columns.items()},
@@ -281,32 +287,15 @@ def _columns(spec: JsonObject) -> dict[str, JsonObject]:
     return columns
 
 
-def _check_heading(report: JsonObject) -> None:
-    """What the report is headed by is lines of text, in the owner's words."""
-    report.known(("title", "table_name", "contact"))
-    for name in report.entries:
-        if not 0 < len(report.get(name, str)) <= 200 or not report.get(name, str).isprintable():
-            raise ReleaseError(f"'{name}' in the spec of the manifest is no line of text.")
-
-
-def _check_workload(workload: JsonObject, columns: Mapping[str, JsonObject]) -> None:
-    """What the file is for is not judged either: columns with numbers, and plain settings."""
-    workload.part("weights", {}).plain(columns, ())
-    targets = workload.get("targets", list, [])
-    for column, _ in map(read_target, targets):
-        if column not in columns:
-            raise ReleaseError(f"The spec of the manifest has the target '{column}', which is none of its columns.")
-    rest = {name: value for name, value in workload.entries.items() if name not in ("weights", "targets")}
-    JsonObject(rest, workload.label, ReleaseError).plain(_WORKLOAD, columns)
-
-
 def _demands(privacy: JsonObject, quasi_identifiers: Sequence[str]) -> dict[str, Any]:
-    privacy.known(_PRIVACY)
+    privacy.known((*_LIMITS, "k", "diversity", "quasi_identifiers", "class_is_public"))
     privacy.get("class_is_public", bool, False)
-    limit, k = privacy.get("suppression_limit", float, 0.0), privacy.get("k", int)
-    if not 0 <= limit <= 1:
+    limits = {name: privacy.get(name, float, unlimited) for name, unlimited in _LIMITS.items()}
+    k = privacy.get("k", int)
+    if not 0 <= limits["suppression_limit"] <= 1:
         raise ReleaseError("'suppression_limit' in the spec of the manifest is no fraction of the rows.")
-    sets = _sets(privacy.parts("quasi_identifiers", ()), k)
+    given = [entry.known(("columns", "k")) for entry in privacy.parts("quasi_identifiers", ())]
+    sets = tuple(SetDemand(entry.texts("columns"), entry.get("k", int, k)) for entry in given)
     if "quasi_identifiers" in privacy.entries and not sets:
         raise ReleaseError("The spec of the manifest asks for several quasi-identifiers and names none.")
     for demand in sets:
@@ -322,19 +311,17 @@ def _demands(privacy: JsonObject, quasi_identifiers: Sequence[str]) -> dict[str,
             f"The spec of the manifest claims nothing of the quasi-identifier(s) {listed(left)}: they are in none of "
             "its sets of quasi-identifiers."
         )
-    confidence, attack = (privacy.get(name, float, 1.0) for name in ("max_confidence", "attack_limit"))
-    return {"k": k, "sets": sets, "suppression_limit": limit, "max_confidence": confidence, "attack_limit": attack}
+    return {"k": k, "sets": sets, **limits}
 
 
 def _diversity(privacy: JsonObject) -> list[DiversityDemand]:
     """The demands on sensitive columns."""
-    demands = []
-    for entry in privacy.parts("diversity", ()):
+    entries = privacy.parts("diversity", ())
+    for entry in entries:
         model = entry.entries.get("model")
         if isinstance(model, str) and model in MODELS:
             entry.known(demand_settings(model))
-        demands.append(read_demand(entry.entries))
-    return demands
+    return [read_demand(entry.entries) for entry in entries]
 
 
 def _targets(
@@ -358,10 +345,6 @@ def _declared(demand: DiversityDemand, columns: Mapping[str, JsonObject]) -> Div
         )
     column = columns[demand.column]
     return demand.with_type(column.word("type", TYPES, None), column.get("date_format", str, None))
-
-
-def _sets(entries: Sequence[JsonObject], k: int) -> tuple[SetDemand, ...]:
-    return tuple(SetDemand(entry.known(("columns", "k")).texts("columns"), entry.get("k", int, k)) for entry in entries)
 
 
 def _output(output: JsonObject) -> dict[str, Any]:
@@ -405,38 +388,30 @@ def as_stated(
     findings = []
     if columns is not None:
         same = list(columns) == list(names)
-        sentence = "The file has the stated columns." if same else "The file has other columns than stated."
+        sentence = f"The file has {'the stated columns' if same else 'other columns than stated'}."
         findings.append(Finding("stated columns", list(columns), list(names), same, sentence))
     if released:
         rows = height()
         same = all(number == rows for number in released)
-        sentence = (
-            "The file has the stated number of rows." if same else "The file has another number of rows than stated."
-        )
+        sentence = f"The file has {'the stated number of rows' if same else 'another number of rows than stated'}."
         findings.append(Finding("stated rows", released[0], rows, same, sentence))
     return findings
 
 
-def role_findings(promise: Promise, meanings: Mapping[str, LabelMeaning]) -> list[Finding]:
-    """The columns of the recoding are those that the spec calls quasi-identifiers."""
+def promised_findings(promise: Promise, meanings: Mapping[str, LabelMeaning]) -> list[Finding]:
+    """The columns of the recoding are those that the spec calls quasi-identifiers, and what gives away more than
+    regions was consented to.
+    """
     asked, called = list(meanings), list(promise.having("quasi-identifier"))
     same = set(asked) == set(called)
-    sentence = (
-        "The quasi-identifiers are the columns of the recoding."
-        if same
-        else "The recoding has other columns than those that are called quasi-identifiers."
-    )
-    return [Finding("quasi-identifiers", asked, called, same, sentence)]
-
-
-def consent_findings(promise: Promise) -> list[Finding]:
-    """What gives away more than regions was consented to."""
+    sentence = "The quasi-identifiers are the columns of the recoding."
+    if not same:
+        sentence = "The recoding has other columns than those that are called quasi-identifiers."
+    findings = [Finding("quasi-identifiers", asked, called, same, sentence)]
     given = [word for word in (promise.order, promise.regions) if word in ("original", "observed")]
-    if not given:
-        return []
-    sentence = (
-        "What the order of rows or observed labels give away was consented to."
-        if promise.consent
-        else "The order of rows or observed labels give away more than regions, and nobody consented to that."
-    )
-    return [Finding("consent", True, promise.consent, promise.consent, sentence, ", ".join(given))]
+    if given:
+        sentence = "What the order of rows or observed labels give away was consented to."
+        if not promise.consent:
+            sentence = "The order of rows or observed labels give away more than regions, and nobody consented to that."
+        findings.append(Finding("consent", True, promise.consent, promise.consent, sentence, ", ".join(given)))
+    return findings

@@ -22,7 +22,7 @@ from anonfit.auditing.meanings import Ends, LabelMeaning, LabelTree, moment, per
 Run = tuple[int, int]
 """The first and the last of some neighbouring cells."""
 INTERVAL_NAME = re.compile(r'\[[^,"{}\x00-\x1f]+, [^,"{}\x00-\x1f]+[)\]]|[<≥] [^,"{}\x00-\x1f]*[^,"{}\s\x00-\x1f]')
-_SPECIAL = re.compile(r'[,"{}\x00-\x1f\x7f-\x9f]')
+_SPECIAL = re.compile(r'[,"{}\x00-\x1f\x7f-\x9f]|^[\[<≥*]|^(not )?missing\Z|^missing or ')
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,7 @@ def read_bounds(lower: str | None, upper: str | None, missing: str | None, *, me
 
 def bare(name: str) -> bool:
     """Whether a name may stand unquoted."""
-    return not (
-        not name
-        or name != name.strip()
-        or _SPECIAL.search(name)
-        or name[0] in "[<≥*"
-        or name in ("missing", "not missing")
-        or name.startswith("missing or ")
-    )
+    return name != "" and name == name.strip() and not _SPECIAL.search(name)
 
 
 def _present(text: str, meaning: LabelMeaning) -> ValueSet | None:
@@ -163,26 +156,19 @@ def _named(text: str, meaning: LabelMeaning) -> ValueSet | None:
 
 
 def leaf_interval(leaf: str, meaning: LabelMeaning) -> Interval | None:
-    """What a leaf of a taxonomy over numbers, dates or words of an order means."""
-    if meaning.type == "date":
-        return _dates_of_leaf(leaf)
-    values = _present(leaf, replace(meaning, tree=None))
-    return values.intervals[0] if values is not None and values.intervals else None
-
-
-def _dates_of_leaf(leaf: str) -> Interval | None:
-    """The moments of a leaf: a moment, all of a day, month, quarter or year, or an interval from one to another."""
-    if leaf.startswith(("< ", "≥ ")):
-        only = _dates(leaf[2:])
-        if only is None:
-            return None
-        return Interval(None, only.lower) if leaf[0] == "<" else Interval(only.lower, None)
-    if not leaf.startswith("["):
+    """What a leaf of a taxonomy over numbers, dates (moments, periods, from one to another) or words of an order means."""
+    if meaning.type != "date":
+        values = _present(leaf, replace(meaning, tree=None))
+        return values.intervals[0] if values is not None and values.intervals else None
+    if not leaf.startswith(("< ", "≥ ", "[")):
         return _dates(leaf)
-    ends = [_dates(part) for part in _parts(leaf[1:-1]) or ()]
-    if len(ends) != 2 or ends[0] is None or ends[1] is None:
+    ends = [_dates(part) for part in ([leaf[2:]] if leaf[0] != "[" else _parts(leaf[1:-1]) or ())]
+    known = [end for end in ends if end is not None]
+    if len(known) != len(ends) or len(known) != (2 if leaf[0] == "[" else 1):
         return None
-    first, last = ends[0], ends[1]
+    first, last = known[0], known[-1]
+    if leaf[0] != "[":
+        return Interval(None, first.lower) if leaf[0] == "<" else Interval(first.lower, None)
     return Interval(first.lower, last.upper, last.closed) if leaf[-1] == "]" else Interval(first.lower, last.lower)
 
 
@@ -202,13 +188,10 @@ def _parts(text: str) -> list[str] | None:
     parts: list[str] = []
     begin = 0
     while True:
-        if text[begin : begin + 1] == '"':
-            end = _quoted_end(text, begin)
-        else:
-            end = text.find(", ", begin)
-            end = len(text) if end < 0 else end
+        end = _quoted_end(text, begin) if text.startswith('"', begin) else text.find(", ", begin)
         if end is None:
             return None
+        end = len(text) if end < 0 else end
         parts.append(text[begin:end])
         if end == len(text):
             return parts
@@ -294,10 +277,9 @@ def word_ends(interval: Interval, count: int) -> Run:
 def _between(interval: Interval, meaning: LabelMeaning, cuts: dict[Decimal, int]) -> CellEnds:
     """The cells between two cuts, or a cut and an end of the domain."""
     first, last = meaning.domain
+    low = cuts[interval.lower] + 1 if interval.lower in cuts else None
     if interval.lower is None or (interval.lower == first and first not in cuts):
-        low: int | None = 0
-    else:
-        low = cuts[interval.lower] + 1 if interval.lower in cuts else None
+        low = 0
     if interval.upper is None:
         return low, len(cuts)
     if interval.closed:
@@ -349,8 +331,8 @@ def _spelled_intervals(interval: Interval, meaning: LabelMeaning) -> list[str]:
             return [f"≤ {int(last)}" if first is None else f"{int(first)}–{int(last)}"]
         if meaning.closed and first is not None:
             return [f"≥ {int(first)}"]
-    lower = [""] if interval.lower is None else _scalars(interval.lower, meaning.type, meaning.scale)
-    upper = [""] if interval.upper is None else _scalars(interval.upper, meaning.type, meaning.scale)
+    ends = (interval.lower, interval.upper)
+    lower, upper = ([] if end is None else _scalars(end, meaning.type, meaning.scale) for end in ends)
     if interval.lower is None:
         return [f"< {text}" for text in upper]
     if interval.upper is None:
@@ -393,30 +375,25 @@ def _moment(value: Decimal, scale: str | None) -> str:
 
 def _label_of_cells(runs: list[Run], meaning: LabelMeaning, tops: Tops) -> str | None:
     """The label of some leaves or words; None where there is none."""
-    shift, count = int(bool(meaning.missing)), meaning.cells
+    shift, count, order = int(bool(meaning.missing)), meaning.cells, [_quoted(word) for word in meaning.order]
     if runs == [(0, count - 1)]:
         return "*"
-    missing = shift == 1 and bool(runs) and runs[0][0] == 0
+    missing = "missing or " if shift == 1 and runs and runs[0][0] == 0 else ""
     known = [(max(low, shift) - shift, high - shift) for low, high in runs if high >= shift]
     if not known:
         return "missing" if missing else None
     if known == [(0, count - shift - 1)]:
         return "not missing"
-    inner = _spelled_words(known, meaning) if meaning.tree is None else _spelled_names(known, tops)
-    return None if inner is None else f"missing or {inner}" if missing else inner
-
-
-def _spelled_words(runs: list[Run], meaning: LabelMeaning) -> str | None:
-    if len(runs) > 1:
+    if meaning.tree is not None:
+        return missing + _spelled_names(known, tops)
+    if len(known) > 1:
         return None
-    (low, high), order = runs[0], meaning.order
+    low, high = known[0]
     if low == high:
-        return _quoted(order[low])
+        return missing + order[low]
     if low == 0:
-        return f"< {_quoted(order[high + 1])}"
-    if high == len(order) - 1:
-        return f"≥ {_quoted(order[low])}"
-    return f"[{_quoted(order[low])}, {_quoted(order[high + 1])})"
+        return f"{missing}< {order[high + 1]}"
+    return missing + (f"≥ {order[low]}" if high == len(order) - 1 else f"[{order[low]}, {order[high + 1]})")
 
 
 def _spelled_names(runs: list[Run], tops: Tops) -> str:

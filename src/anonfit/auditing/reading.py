@@ -59,11 +59,9 @@ class AuditedTable:
         frame = _collected(self.lazy.select(names), self.label, whole_lines=self.whole_lines)
         if self.kind != "typed":
             return frame
+        missing = [self.missing if self.keys is None or name in self.keys else self.rest for name in names]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            return frame.with_columns(pool.map(self._cleaned, frame.get_columns()))
-
-    def _cleaned(self, column: pl.Series) -> pl.Series:
-        return _clean(column, self.missing if self.keys is None or column.name in self.keys else self.rest)
+            return frame.with_columns(pool.map(_clean, frame.get_columns(), missing))
 
     def columns(self, names: Sequence[str]) -> Iterator[list[pl.Series]]:
         """Some columns, as many at a time as fit."""
@@ -95,8 +93,13 @@ class AuditedTable:
         """The same table, if it is in memory, with texts as pointers to the different ones, where these are few."""
         if self.kind != "clean":
             return self
+
+        def short(series: pl.Series) -> pl.Series:
+            texts = few_texts(series, len(series) // _ROWS_PER_TEXT) if series.dtype == pl.String else None
+            return series if texts is None else as_pointers(texts, series.name)
+
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            columns = list(pool.map(_short, self.frame(self.names).get_columns()))
+            columns = list(pool.map(short, self.frame(self.names).get_columns()))
         return replace(self, lazy=pl.DataFrame(columns).lazy())
 
 
@@ -115,20 +118,26 @@ class ReleasedText:
             raise DataError(f"{_begin(label)} does not exist or is not a file.")
 
         def scan(texts: Iterable[str]) -> pl.LazyFrame:
-            lines = pl.scan_csv(
-                self.path,
-                separator=self.form.delimiter,
-                infer_schema=False,
-                null_values=list(missing),
-                glob=False,
-                with_column_names=unquoted,
-            )
+            lines = _lines([self.path], self.form.delimiter, missing)
             if self.form.decimal != ".":
                 numbers = [by_name(name).as_expr() for name in _schema(lines, label) if name not in self.texts]
                 lines = lines.with_columns(number.str.replace(",", ".", literal=True) for number in numbers)
             return lines.cast(dict.fromkeys(texts, pl.Categorical()))
 
         return scan(()), self.path.stat().st_size // _BYTES_PER_CELL, scan, label
+
+
+def _lines(paths: list[Path], delimiter: str, missing: Sequence[str], types: Any = None) -> pl.LazyFrame:
+    """The lines of text files, with fields of these types, or texts."""
+    return pl.scan_csv(
+        paths,
+        separator=delimiter,
+        infer_schema=False,
+        schema_overrides=types,
+        null_values=list(missing),
+        glob=False,
+        with_column_names=unquoted,
+    )
 
 
 def released_file(path: Path, texts: Iterable[str], form: ReadForm) -> Path | ReleasedText:
@@ -161,19 +170,16 @@ def open_table(
     that has these `columns` may be as its owner keeps it, and is then read with care: always, if `care` names the
     decimal sign of numbers that can be read in two ways. `codes` are values that mean missing in single columns.
     """
-    kind: Literal["text", "typed"] = "typed"
-    scan = None
+    scan: TextScan | None = None
+    cells = 0
     if isinstance(data, ReleasedText):
         lazy, cells, scan, label = data.scanned(missing)
-        kind = "text"
     elif isinstance(data, (str, Path)):
         owned = None if columns is None else _owned(Path(data), columns, missing, care)
         lazy, cells, scan, label = owned or _scan(Path(data), missing, stripped=stripped)
-        kind = "text" if scan else "typed"
-    elif lazily and isinstance(data, pl.LazyFrame):
-        lazy, cells = data, 0
     else:
-        lazy, cells = _frame(data, label).lazy(), 0
+        lazy = data if lazily and isinstance(data, pl.LazyFrame) else _frame(data, label).lazy()
+    kind: Literal["text", "typed"] = "text" if scan else "typed"
     schema = _schema(lazy, label)
     if codes and (changed := without_codes(schema, codes)):
         lazy = lazy.with_columns(changed)
@@ -253,14 +259,6 @@ def _clean(series: pl.Series, missing: Sequence[str]) -> pl.Series:
     return pl.select(pl.when(~lost).then(series).alias(series.name)).to_series() if lost.any() else series
 
 
-def _short(series: pl.Series) -> pl.Series:
-    """A column of few different texts in a dictionary of them; any other as it is."""
-    if series.dtype != pl.String:
-        return series
-    texts = few_texts(series, len(series) // _ROWS_PER_TEXT)
-    return series if texts is None else as_pointers(texts, series.name)
-
-
 def _schema(lazy: pl.LazyFrame, label: str) -> dict[str, pl.DataType]:
     try:
         schema = dict(lazy.collect_schema())
@@ -304,20 +302,11 @@ def _scan(path: Path, missing: Sequence[str], *, stripped: bool) -> tuple[pl.Laz
 
         def scan(texts: Iterable[str]) -> pl.LazyFrame:
             types: dict[Any, Any] = dict.fromkeys(texts, pl.Categorical())
-            lines = pl.scan_csv(
-                paths,
-                separator=sign,
-                infer_schema=False,
-                schema_overrides={} if stripped else types,
-                null_values=list(missing),
-                glob=False,
-                with_column_names=unquoted,
-            )
             if not stripped:
-                return lines
+                return _lines(paths, sign, missing, types)
             bare = pl.all().str.strip_chars(" ")
             bare = pl.when(~bare.is_in(list(missing))).then(bare).name.keep()
-            return lines.select(bare).cast(types)
+            return _lines(paths, sign, missing).select(bare).cast(types)
 
         return scan(()), size // _BYTES_PER_CELL, scan, label
     lazy = kind.scan(paths)
@@ -354,10 +343,8 @@ def _first_lines(path: Path, label: str) -> list[str]:
 
 def _frame(data: object, label: str) -> pl.DataFrame:
     """Any frame as a polars frame; the index of a pandas frame is no column."""
-    if isinstance(data, pl.LazyFrame):
-        return _collected(data, label)
-    if isinstance(data, pl.DataFrame):
-        return data
+    if isinstance(data, pl.DataFrame | pl.LazyFrame):
+        return _collected(data, label) if isinstance(data, pl.LazyFrame) else data
     if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
         return _from_pandas(data, label)
     if hasattr(data, "__arrow_c_stream__"):

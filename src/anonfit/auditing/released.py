@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Literal
 
 import numpy as np
@@ -16,9 +15,9 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from anonfit.auditing.boxes import LabelBoxes, as_moments, axis_of, box_space, distinct_texts, overlapping_boxes
-from anonfit.auditing.coding import BoolArray, Coded, IntArray, as_numbers, dictionary, group_rows, join_codes
-from anonfit.auditing.labels import Interval, ValueSet, cell_reader, read_bounds, read_label, speller
-from anonfit.auditing.meanings import LabelMeaning
+from anonfit.auditing.coding import BoolArray, Coded, IntArray, as_numbers, dictionary, group_rows, is_text, join_codes
+from anonfit.auditing.labels import ValueSet, cell_reader, read_bounds, read_label, speller
+from anonfit.auditing.meanings import LabelMeaning, LabelType
 from anonfit.auditing.reading import AuditedTable, reading_options, require_columns, unreadable
 from anonfit.auditing.recoding import RegionGrid, RegionTree, parts_of
 from anonfit.auditing.result import LabelCheck
@@ -125,17 +124,16 @@ class Released:
             begin = end
 
 
-def physical_columns(table: AuditedTable, name: str) -> tuple[str, ...]:
-    """The columns of a file that hold a quasi-identifier: itself, or its bounds."""
-    if name not in table.schema and f"{name}_lower" in table.schema and f"{name}_upper" in table.schema:
-        return tuple(f"{name}_{end}" for end in ("lower", "upper", "missing") if f"{name}_{end}" in table.schema)
-    require_columns(table, [name], purpose="a quasi-identifier")
-    return (name,)
-
-
 def open_released(table: AuditedTable, quasi_identifiers: Sequence[str], rows_at_once: int | None = None) -> Released:
     """Read the quasi-identifiers of a table and group its rows; groups are numbered as they appear."""
-    columns = {name: physical_columns(table, name) for name in quasi_identifiers}
+    columns: dict[str, tuple[str, ...]] = {}  # a quasi-identifier stands as it is, or as its bounds
+    for name in quasi_identifiers:
+        bounds = tuple(f"{name}_{end}" for end in ("lower", "upper", "missing") if f"{name}_{end}" in table.schema)
+        is_bound = name not in table.schema and {f"{name}_lower", f"{name}_upper"} <= set(bounds)
+        columns[name] = bounds if is_bound else (name,)
+    require_columns(
+        table, [name for name, (first, *_) in columns.items() if name == first], purpose="a quasi-identifier"
+    )
     names = [column for held in columns.values() for column in held]
     keys = frozenset(names)  # a file may have very many columns
     raw = tuple(name for name in table.names if name not in keys)
@@ -154,14 +152,14 @@ def open_released(table: AuditedTable, quasi_identifiers: Sequence[str], rows_at
         heads.append(frame[grouping.first] if names else frame)
         rows, seen_heads = rows + height, seen_heads + grouping.count
     group, edges = np.concatenate(places), np.append(np.concatenate(begins), rows)
-    if len(heads) == 1:
-        return Released(table, columns, seen_heads, heads[0], GroupRuns(group, edges[1:]), raw, rows_at_once)
-    every = pl.concat(heads) if heads else table.frame(names)
-    merged = group_rows(every, len(every))
-    group = merged.of_row[group]
-    last = np.append(group[1:] != group[:-1], True)[: len(group)]
-    runs = GroupRuns(group[last], edges[1:][last])
-    return Released(table, columns, merged.count, every[merged.first], runs, raw, rows_at_once)
+    runs, every = GroupRuns(group, edges[1:]), heads[0]
+    if len(heads) > 1:
+        every = pl.concat(heads)
+        merged = group_rows(every, len(every))
+        group = merged.of_row[group]
+        last = np.append(group[1:] != group[:-1], True)[: len(group)]
+        runs, every, seen_heads = GroupRuns(group[last], edges[1:][last]), every[merged.first], merged.count
+    return Released(table, columns, seen_heads, every, runs, raw, rows_at_once)
 
 
 # --- the order of rows --------------------------------------------------------------------------------------------
@@ -236,14 +234,9 @@ def _orders(series: pl.Series) -> Iterator[pl.Series]:
     """A column as something that has an order, missing being the lowest; texts of numbers may be in either order."""
     if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
         texts = dictionary(series)
-        for values in _readings(texts.values):
+        for values in _orders(texts.values):
             yield pl.Series(np.append(0, values.rank("dense").to_numpy()).astype(np.int64).take(texts.codes))
-    else:
-        yield from _readings(series)
-
-
-def _readings(series: pl.Series) -> Iterator[pl.Series]:
-    """A column as it is and, if its texts are numbers, as these."""
+        return
     yield series
     if series.dtype == pl.String and (numbers := as_numbers(series)).dtype != pl.String:
         yield numbers
@@ -345,15 +338,14 @@ def _allowed(values: ValueSet, meaning: LabelMeaning, regions: Regions) -> bool:
     if meaning.type == "ordinal":
         last = len(meaning.order) - 1
         return all(not part.closed or part.lower == part.upper or part.upper == last for part in values.intervals)
-    return meaning.cuts is None or all(_is_between_cuts(part, meaning, meaning.cuts) for part in values.intervals)
-
-
-def _is_between_cuts(interval: Interval, meaning: LabelMeaning, cuts: frozenset[Decimal]) -> bool:
-    low, high = meaning.domain
-    lower = low is None if interval.lower is None else interval.lower == low or interval.lower in cuts
-    if interval.upper is None:
-        return lower and high is None
-    return lower and (interval.upper == high if interval.closed else interval.upper in cuts)
+    if meaning.cuts is None:
+        return True
+    low, high = meaning.domain  # None: open, as the end of an interval that is
+    begins, ends = {low, *meaning.cuts}, meaning.cuts if high is not None else {None, *meaning.cuts}
+    return all(
+        part.lower in begins and (part.upper == high if part.closed else part.upper in ends)
+        for part in values.intervals
+    )
 
 
 GroupLabels = tuple[LabelMeaning, Sequence[ValueSet | None], IntArray]
@@ -403,20 +395,17 @@ def guess_meanings(released: Released, source: AuditedTable) -> Mapping[str, Lab
 
 def _candidates(name: str, raw: pl.Series) -> Sequence[LabelMeaning]:
     """What the raw values could be, the most telling first."""
-    nominal = LabelMeaning(name, "nominal")
-    if raw.dtype.is_temporal():
-        return LabelMeaning(name, "date"), nominal
-    if raw.dtype.is_numeric():
-        return LabelMeaning(name, "continuous"), nominal
-    if raw.dtype == pl.Boolean:
-        return (nominal,)
-    texts = raw.cast(pl.String)
-    numbers = texts.cast(pl.Float64, strict=False)
-    if numbers.null_count() == texts.null_count():
-        return LabelMeaning(name, "continuous"), nominal
-    if as_moments(texts).null_count() == texts.null_count():
-        return LabelMeaning(name, "date"), nominal
-    return (nominal,)
+    kinds: list[LabelType] = ["nominal"]
+    texts = raw.cast(pl.String) if is_text(raw) else None
+    if raw.dtype.is_numeric() or (texts is not None and _are_all(texts.cast(pl.Float64, strict=False), texts)):
+        kinds.insert(0, "continuous")
+    elif raw.dtype.is_temporal() or (texts is not None and _are_all(as_moments(texts), texts)):
+        kinds.insert(0, "date")
+    return [LabelMeaning(name, kind) for kind in kinds]
+
+
+def _are_all(read: pl.Series, texts: pl.Series) -> bool:
+    return read.null_count() == texts.null_count()
 
 
 def _fits(labels: Sequence[str], meaning: LabelMeaning, raw: pl.Series) -> bool:

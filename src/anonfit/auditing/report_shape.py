@@ -36,6 +36,7 @@ class KnownTexts:
 
 
 Check = Callable[[Any, Mapping[str, Any], KnownTexts], bool]
+"""Of a value, what stands beside it, and what is known."""
 
 
 def _figure(value: Any, _: Mapping[str, Any], __: KnownTexts) -> bool:
@@ -74,15 +75,15 @@ def _edge(value: Any, beside: Mapping[str, Any], known: KnownTexts) -> bool:
 
 def _item(value: Any, _: Mapping[str, Any], known: KnownTexts) -> bool:
     """A column, and a label or value of it or a part of its numbers."""
-    for name in known.columns if isinstance(value, str) else ():
-        if not value.startswith(f"{name} "):
-            continue
-        rest, meaning = value[len(name) + 1 :], known.meanings.get(name)
-        if meaning is not None and _is_label(rest, meaning):
-            return True
-        if meaning is None and (_PART.fullmatch(rest) or spelled(rest) in known.values(name)):
-            return True
-    return False
+
+    def is_of(name: str, rest: str) -> bool:
+        if name in known.meanings:
+            return _is_label(rest, known.meanings[name])
+        return bool(_PART.fullmatch(rest)) or spelled(rest) in known.values(name)
+
+    return isinstance(value, str) and any(
+        is_of(name, value[len(name) + 1 :]) for name in known.columns if value.startswith(f"{name} ")
+    )
 
 
 def spelled(value: object) -> str:

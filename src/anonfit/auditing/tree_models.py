@@ -8,7 +8,7 @@ whatever the private ones are. Rows of one span cannot be told apart by the mode
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Literal
 
@@ -87,7 +87,7 @@ def spans_of_model(
         raise DataError(f"Values are given for {listed(strange)}, which the model reads as no private column.")
     grouping = group_rows(frame.select(public), len(frame))
     donors = {name: _donors(name, frame, domains) for name in private}
-    combinations = prod(count for _, count in donors.values())
+    combinations = prod(map(len, donors.values()))
     asked = grouping.count * combinations
     if asked > limit:
         raise DataError(
@@ -105,23 +105,21 @@ def spans_of_model(
     return _spans(pairs, grouping.count)[grouping.of_row], len(seen)
 
 
-def _donors(name: str, frame: pl.DataFrame, domains: Mapping[str, Sequence[object]]) -> tuple[Any, int]:
-    """The values that a private column can have: given ones, or the rows that have each; and how many they are."""
-    if name in domains:
-        values = list(dict.fromkeys(domains[name]))
-        if not values:
-            raise DataError(f"No values are given for the private column '{name}'.")
-        return values, len(values)
-    first = group_rows(frame.select(name), len(frame)).first
-    return first, len(first)
+def _donors(name: str, frame: pl.DataFrame, domains: Mapping[str, Sequence[object]]) -> list[object] | IntArray:
+    """The values that a private column can have: given ones, or the rows that have each."""
+    if name not in domains:
+        return group_rows(frame.select(name), len(frame)).first
+    if not domains[name]:
+        raise DataError(f"No values are given for the private column '{name}'.")
+    return list(dict.fromkeys(domains[name]))
 
 
-def _rows(data: Any, rows: IntArray, choices: IntArray, donors: Mapping[str, tuple[Any, int]]) -> Any:
+def _rows(data: Any, rows: IntArray, choices: IntArray, donors: Mapping[str, list[object] | IntArray]) -> Any:
     """The rows to ask for, of the kind the data is of: public values of some rows, private ones as chosen."""
     is_pandas = not isinstance(data, pl.DataFrame)
     asked = data.iloc[rows].reset_index(drop=True) if is_pandas else data[rows]
-    for name, (values, count) in donors.items():
-        choices, which = np.divmod(choices, count)
+    for name, values in donors.items():
+        choices, which = np.divmod(choices, len(values))
         if isinstance(values, list):
             column = _declared(values, data[name], name)
         else:
@@ -154,10 +152,8 @@ def _coded(given: Any, expected: int, seen: dict[Any, int]) -> IntArray:
     if outcomes.dtype == object:
         return np.array([seen.setdefault(outcome, len(seen)) for outcome in outcomes.tolist()], np.int64)
     distinct, which = np.unique(outcomes, return_inverse=True)
-    numbers = [
-        seen.setdefault("not a number" if outcome != outcome else outcome, len(seen)) for outcome in distinct.tolist()
-    ]
-    return np.array(numbers, np.int64)[which.reshape(-1)]
+    named = ("not a number" if outcome != outcome else outcome for outcome in distinct.tolist())
+    return np.array([seen.setdefault(outcome, len(seen)) for outcome in named], np.int64)[which.reshape(-1)]
 
 
 def _spans(pairs: IntArray, points: int) -> IntArray:
@@ -171,6 +167,11 @@ def _spans(pairs: IntArray, points: int) -> IntArray:
 
 PLACES = 3
 """Decimal places of the shares in a tree whose populations are relative."""
+_THRESHOLDS = (
+    "Thresholds of scikit-learn lie halfway between values of two training rows; what these tell of their rows is not "
+    "covered."
+)
+_FOREST = "All trees are taken to be released, each with its number of rows in every leaf."
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,7 @@ def open_model(model: Any, features: Sequence[str] | None, named: Sequence[str])
     if saved is not None:
         return AuditedModel(saved.tree.names, saved)
     columns = model_trees.feature_names(model, features)
-    if model_trees.is_fitted_tree(model):
+    if model_trees.tree_arrays(model):
         if columns is None:
             raise DataError("The model does not know the names of its columns: give them as 'features', in its order.")
         return AuditedModel(columns, model_trees.read_fitted(model, columns))
@@ -232,18 +233,20 @@ def spans_of(
     if domains and isinstance(model.held, SavedTree | FittedTrees):
         raise DataError("'domains' are for models that are asked for outcomes; of a tree, all values are covered.")
     if isinstance(model.held, SavedTree):
-        return _of_saved(model.held, frame, public, target, persons)
+        findings = () if target is None else (_populations(model.held, frame, target, persons),)
+        return _of_trees((model.held.tree,), frame, public, findings)
     if isinstance(model.held, FittedTrees):
-        return _of_fitted(model.held, frame, public, times)
-    read_public = [name for name in model.columns if name in public]
-    rows = data if isinstance(data, pl.DataFrame) else frame
-    if type(data).__module__.partition(".")[0] == "pandas":
-        rows = data
+        trees, taught = model.held.trees, model.held.rows
+        findings = () if taught is None else (_training_rows(trees[0], frame, taught, times),)
+        spans = _of_trees(trees, frame, public, findings)
+        return replace(spans, notes=(_THRESHOLDS, _FOREST) if len(trees) > 1 else (_THRESHOLDS,))
+    as_given = isinstance(data, pl.DataFrame) or type(data).__module__.partition(".")[0] == "pandas"
+    rows: Any = data if as_given else frame
     of_row, outcomes = spans_of_model(
         model.held,
         rows[list(model.columns)],
         frame,
-        public=read_public,
+        public=[name for name in model.columns if name in public],
         private=[name for name in model.columns if name not in public],
         domains=domains,
         limit=limit,
@@ -252,27 +255,24 @@ def spans_of(
     return ModelSpans("model", of_row, outcomes, notes=(note,))
 
 
-def _of_fitted(fitted: FittedTrees, frame: pl.DataFrame, public: Sequence[str], times: IntArray | None) -> ModelSpans:
-    several = [spans_of_tree(tree, frame, public) for tree in fitted.trees]
+def _of_trees(
+    trees: tuple[ModelTree, ...], frame: pl.DataFrame, public: Sequence[str], findings: tuple[Finding, ...]
+) -> ModelSpans:
+    several = [spans_of_tree(tree, frame, public) for tree in trees]
     of_row = joined_spans([spans for spans, _ in several], len(frame))
-    kind: Literal["tree", "forest"] = "tree" if len(several) == 1 else "forest"
-    trees = tuple((tree, spans) for tree, (spans, _) in zip(fitted.trees, several, strict=True))
-    leaves = _renumbered(of_row, several[0][0], several[0][1]) if kind == "tree" else ()
-    notes = [
-        "Thresholds of scikit-learn lie halfway between values of two training rows; what these tell of their "
-        "rows is not covered."
-    ]
-    if kind == "forest":
-        notes.append("All trees are taken to be released, each with its number of rows in every leaf.")
-    findings = () if fitted.rows is None else (_training_rows(fitted.trees[0], frame, fitted.rows[0], times),)
-    outcomes = sum(len(tree.leaves) for tree in fitted.trees)
-    return ModelSpans(kind, of_row, outcomes, trees, leaves, findings, tuple(notes))
-
-
-def _renumbered(new: IntArray, old: IntArray, leaves: list[IntArray]) -> tuple[tuple[int, ...], ...]:
-    """The leaves of every span under its new number."""
-    _, first = np.unique(new, return_index=True)
-    return tuple(tuple(leaves[number].tolist()) for number in old[first].tolist())
+    leaves: tuple[tuple[int, ...], ...] = ()
+    if len(several) == 1:
+        ((spans, of_span),) = several
+        _, first = np.unique(of_row, return_index=True)
+        leaves = tuple(tuple(of_span[number].tolist()) for number in spans[first].tolist())
+    return ModelSpans(
+        "tree" if len(several) == 1 else "forest",
+        of_row,
+        sum(len(tree.leaves) for tree in trees),
+        tuple((tree, spans) for tree, (spans, _) in zip(trees, several, strict=True)),
+        leaves,
+        findings,
+    )
 
 
 def _training_rows(tree: ModelTree, frame: pl.DataFrame, rows: IntArray, times: IntArray | None) -> Finding:
@@ -286,18 +286,6 @@ def _training_rows(tree: ModelTree, frame: pl.DataFrame, rows: IntArray, times: 
             "data, and nothing is known of the individuals who are in these."
         )
     return Finding("training data", "the rows it was taught with", "these" if same else "others", same, sentence)
-
-
-def _of_saved(
-    saved: SavedTree, frame: pl.DataFrame, public: Sequence[str], target: str | None, persons: RowPersons
-) -> ModelSpans:
-    of_row, leaves = spans_of_tree(saved.tree, frame, public)
-    renumbered = joined_spans([of_row], len(frame))
-    findings = () if target is None else (_populations(saved, frame, target, persons),)
-    members = _renumbered(renumbered, of_row, leaves)
-    return ModelSpans(
-        "tree", renumbered, len(saved.tree.leaves), ((saved.tree, renumbered),), members, findings=findings
-    )
 
 
 def _populations(saved: SavedTree, frame: pl.DataFrame, target: str, persons: RowPersons) -> Finding:

@@ -35,24 +35,13 @@ class _Columns:
     private: tuple[str, ...]
     target: str | None
     entity: str | None
-    count: str | None
-    times: str | None = None
-
-    @property
-    def numbers(self) -> str | None:
-        """The column with the number of individuals that a row stands for, be it one or several rows."""
-        return self.count if self.times is None else self.times
+    numbers: str | None  # the number of individuals that a row stands for, be it one or several rows
+    times: str | None  # the same, where these are different rows
 
     @property
     def class_is_public(self) -> bool:
         """Whether an attacker knows the class."""
         return self.target in self.public
-
-    @property
-    def all(self) -> list[str]:
-        """Every column that is needed."""
-        named = [*self.public, *self.private, self.entity, self.numbers]
-        return [name for name in dict.fromkeys(named) if name is not None]
 
 
 def audit_tree(
@@ -123,10 +112,13 @@ def audit_tree(
     opened = open_model(model, features, [name for name in named if name != target])
     if times is not None and (entity is not None or count is not None):
         raise DataError("'times' says how often a row was there; 'entity' and 'count' cannot be given beside it.")
-    columns = replace(_columns(opened, public, private, target=target, entity=entity, count=count), times=times)
+    known = _known(opened, public, private, target)
+    columns = _Columns(*known, entity=entity, numbers=count if times is None else times, times=times)
     table = open_table(data, missing=("",) if missing is None else missing)
-    require_columns(table, columns.all, purpose="named for the audit")
-    frame = table.frame(columns.all)
+    persons_of = [name for name in (entity, columns.numbers) if name is not None]
+    needed = list(dict.fromkeys([*columns.public, *columns.private, *persons_of]))
+    require_columns(table, needed, purpose="named for the audit")
+    frame = table.frame(needed)
     if not len(frame):
         raise DataError("The data has no rows, so there is nobody to protect.")
     persons = coding.read_persons(frame, entity=entity, count=columns.numbers)
@@ -145,44 +137,29 @@ def audit_tree(
     return _measured(columns, frame, persons, spans, demands, tuple(confidences))
 
 
-def _of_folder(
-    path: Path,
-    data: Any,
-    asked: dict[str, Any],
-    retell: RetellTree | None,
-    *,
-    missing: Sequence[str] | None,
-    limit: int,
-) -> TreeAudit:
+def _of_folder(path: Path, data: Any, asked: dict[str, Any], retell: RetellTree | None, **words: Any) -> TreeAudit:
     """The folder of a published tree: what it claims and, apart from that, what is asked of it here."""
     folder = tree_folder.open_tree_folder(path)
-    if missing is not None:
-        folder = replace(folder, promise=replace(folder.promise, missing=tuple(missing)))
+    if words["missing"] is not None:
+        folder = replace(folder, promise=replace(folder.promise, missing=tuple(words["missing"])))
     if data is None:
         of_caller = tree_folder.not_counted(asked, folder.saved.target)
-        return tree_folder.claimed(
-            tree_folder.uncounted(folder), folder, tree_folder.check_tree_folder(folder, None, None, retell), of_caller
-        )
-    rows, words = tree_folder.training_rows(folder, data), {**folder.words, "missing": (), "limit": limit}
+        findings = tree_folder.check_tree_folder(folder, None, None, retell)
+        return tree_folder.claimed(tree_folder.uncounted(folder), folder, findings, of_caller)
+    rows, claims = tree_folder.training_rows(folder, data), {**folder.words, "missing": (), "limit": words["limit"]}
     height = open_table(data, missing=folder.promise.missing, columns=list(folder.public)).height()
-    own = audit_tree(path / MODEL, rows, **words)
+    own = audit_tree(path / MODEL, rows, **claims)
     audited = tree_folder.claimed(own, folder, tree_folder.check_tree_folder(folder, own, height, retell))
     if not asked:
         return audited
-    other = audit_tree(path / MODEL, rows, **{**words, "k": None, "diversity": (), "max_confidence": None, **asked})
+    other = audit_tree(path / MODEL, rows, **{**claims, "k": None, "diversity": (), "max_confidence": None, **asked})
     of_spans = [finding for finding in other.findings if finding.name != "populations"]
     return tree_folder.claimed(audited, folder, (), of_spans)
 
 
-def _columns(
-    model: AuditedModel,
-    public: Sequence[str] | None,
-    private: Sequence[str] | None,
-    *,
-    target: str | None,
-    entity: str | None,
-    count: str | None,
-) -> _Columns:
+def _known(
+    model: AuditedModel, public: Sequence[str] | None, private: Sequence[str] | None, target: str | None
+) -> tuple[tuple[str, ...], tuple[str, ...], str | None]:
     """Public and private columns, and the class: the one that the model does not read."""
     saved = model.held if isinstance(model.held, SavedTree) else None
     if isinstance(public, str) or isinstance(private, str):
@@ -206,7 +183,7 @@ def _columns(
         raise DataError(f"The class '{target}' is among neither the public nor the private columns; add it to one.")
     if target is not None and target in model.columns:
         raise DataError(f"The model reads '{target}', so it cannot be the class.")
-    return _Columns(public, private, target or (rest[0] if rest else None), entity, count)
+    return public, private, target or (rest[0] if rest else None)
 
 
 def _measured(
@@ -292,32 +269,28 @@ def _audit(
             missing=(),
         )
     )
-    return audited if columns.times is None else _of_all_rows(audited, columns.times)
-
-
-def _of_all_rows(audited: Audit, times: str) -> Audit:
-    """What an audit of different rows says of all rows, of which each is an individual."""
+    if columns.times is None:
+        return audited
+    # What is said of different rows is meant of all rows, of which each is an individual.
     rows = audited.persons
-    columns = tuple(
+    raw_columns = tuple(
         replace(column, distinct=CountedFigure(round(column.distinct.value * audited.rows) / rows, rows))
         for column in audited.raw_columns
-        if column.name != times
+        if column.name != columns.times
     )
-    suppressed = Share(0, rows)
-    return replace(audited, rows=rows, counted="rows", raw_columns=columns, suppressed_rows=suppressed)
+    return replace(audited, rows=rows, counted="rows", raw_columns=raw_columns, suppressed_rows=Share(0, rows))
 
 
 def _exposed(
     persons: RowPersons, of_row: IntArray, values: pl.Series, confidences: tuple[float, ...]
 ) -> tuple[ClassExposure, ...]:
     """How many individuals are in spans of which so large a part has one class."""
-    column = coding.coded_values(values)
+    if not all(isinstance(share, int | float | np.floating) and 0 < share <= 1 for share in confidences):
+        raise DataError("A confidence is above 0 and at most 1.")
     groups = int(of_row.max()) + 1
     sizes = coding.persons_in_groups(persons, of_row, groups)
     grouping = RowGroups(of_row, groups, of_row[:0])
-    most = coding.most_frequent(coding.count_values(persons, grouping, column, sizes=sizes))
-    if not all(isinstance(share, int | float | np.floating) and 0 < share <= 1 for share in confidences):
-        raise DataError("A confidence is above 0 and at most 1.")
+    most = coding.most_frequent(coding.count_values(persons, grouping, coding.coded_values(values), sizes=sizes))
     # 85 % of 20 persons are 17, though 0.85 * 20 may come out a little larger.
     return tuple(
         ClassExposure(confidence, share_of(sizes, most >= confidence * sizes * (1 - 1e-12)))
