@@ -18,6 +18,7 @@ from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.reading import is_text_file, open_table
 from anonfit.auditing.recoding import Recoded, RegionGrid, RegionTree, read_recoding, read_region_grid, read_region_tree
 from anonfit.auditing.released import Regions
+from anonfit.auditing.report_shape import listed_objects
 from anonfit.auditing.reports import Retell, check_report, not_recounted
 from anonfit.auditing.request import (
     THRESHOLDS,
@@ -34,7 +35,7 @@ from anonfit.auditing.request import (
 from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Finding
 from anonfit.errors import DataError, RecodingError, refuse_fork
 
-_WAYS_TO_READ: tuple[dict[str, Any], ...] = ({"stripped": True}, {"care": "."}, {"care": ","})
+_WAYS_TO_READ: tuple[dict[str, Any], ...] = ({}, {"stripped": True}, {"care": "."}, {"care": ","})
 
 
 def audit(
@@ -194,14 +195,8 @@ def audit_release(
         k: The persons asked of the smallest group of all quasi-identifiers together, whatever the release claims.
         demands: What is asked of the data file, with the words of `audit`; it goes by the columns that are named here.
         source: The raw rows it was made from; without it, what the file says is all that can be checked.
-        other: A second release of the same source, as for `audit`.
-        population: The population the data was drawn from.
-        sampling_fraction: Refused: how many doubles a person has in the population does not follow from it.
-        max_risk: The highest acceptable risk of the `attacker`: a number or the name of a preset.
-        attacker: Whose risk `max_risk` is about.
-        thresholds: The shares of persons above these are reported.
+        other, population, sampling_fraction, max_risk, attacker, thresholds, rows_at_once: As for `audit`.
         missing: Texts that mean missing in the source, if the spec in the manifest does not say.
-        rows_at_once: Read so many rows at a time, as for `audit`.
         retell: Tells a report anew from its figures, to hold its texts and its page against; anonfit.audit_release
             brings it.
 
@@ -241,22 +236,18 @@ def audit_release(
     if k is not None:
         lost = audited.counted == UNKNOWN_PERSONS
         asked = (k_finding(audited.sizes, k, lost=lost, where=", ".join(audited.quasi_identifiers)), *asked)
-    claims = (*audited.findings, *check_report(opened, promise, _as_published(audited), retell))
+    # A report goes by the usual thresholds, and knows nothing of another release or a population.
+    marketer = audited.marketer if audited.journalist is None else audited.prosecutor.average
+    published = replace(_above(audited, slice(len(THRESHOLDS))), journalist=None, joint=None, marketer=marketer)
+    claims = (*audited.findings, *check_report(opened, promise, published, retell))
     by_caller = (f"{attacker} risk", "joint cells")
     own = tuple(replace(finding, claimed=finding.name not in by_caller) for finding in claims)
     audited = _above(audited, slice(len(THRESHOLDS), None))
     return replace(audited, findings=(*asked, *own), claims=promise.claims, not_recounted=not_recounted(opened))
 
 
-def _as_published(audited: Audit) -> Audit:
-    """An audit by the usual thresholds, without what another release or a population say: as a report has it."""
-    usual = _above(audited, slice(len(THRESHOLDS)))
-    marketer = audited.marketer if audited.journalist is None else audited.prosecutor.average
-    return replace(usual, journalist=None, joint=None, marketer=marketer)
-
-
 def _above(audited: Audit, part: slice) -> Audit:
-    """An audit that tells who is above some of its thresholds only: a report goes by the usual ones."""
+    """An audit that tells who is above some of its thresholds only."""
     rounded = audited.rounded
     risk, public = (replace(version.prosecutor, above=version.prosecutor.above[part]) for version in (audited, rounded))
     journalist = audited.journalist and replace(audited.journalist, above=audited.journalist.above[part])
@@ -268,12 +259,13 @@ def _asked(opened: Folder, demands: Mapping[str, Any] | None, *, source: object,
     """What is asked of the data file by who audits the release: an audit of its own."""
     if not demands:
         return ()
-    names, listed = demands.get("quasi_identifiers", ()), opened.recoding.get("columns")  # read in earnest elsewhere
-    entries = [entry for entry in (listed if isinstance(listed, list) else ()) if isinstance(entry, Mapping)]
-    columns = {name: entry for entry in entries if (name := entry.get("name")) in names}
-    lost = {"missing": words["missing"]} if words["missing"] is not None else {}
-    whole = {"source": source, "rows_at_once": None} if demands.get("entity") else {"source": None}
-    known: Any = {"columns": columns, "rows_at_once": words["rows_at_once"], **whole, **lost}
+    names, columns = demands.get("quasi_identifiers", ()), listed_objects(opened.recoding.get("columns"))
+    known: dict[str, Any] = {"columns": {entry["name"]: entry for entry in columns if entry.get("name") in names}}
+    known["rows_at_once"] = words["rows_at_once"]
+    if words["missing"] is not None:
+        known["missing"] = words["missing"]
+    if demands.get("entity"):
+        known |= {"source": source, "rows_at_once": None}
     return audit(opened.table, **{**known, **demands}).findings
 
 
@@ -361,14 +353,14 @@ def audit_data(
     # thousands, or not.
     audits: list[Audit] = []
     faults: list[DataError] = []
-    for reading in (request, *(replace(request, **way) for way in _WAYS_TO_READ)):
+    for way in _WAYS_TO_READ:
         try:
-            audits.append(audit_request(reading))
+            audits.append(audit_request(replace(request, **way)))
         except DataError as error:
             faults.append(error)
-        else:
-            if audits[-1].passed:
-                return audits[-1]
+            continue
+        if audits[-1].passed:
+            return audits[-1]
     if not audits:
         raise faults[0]
     return audits[0]
@@ -379,7 +371,13 @@ def read_other(
 ) -> OtherRelease:
     """A second release: its folder, its data and meaning, or data of the same columns and meaning."""
     if isinstance(other, (str, Path)) and Path(other).is_dir():
-        return _released_folder(Path(other))
+        opened = folders.open_folder(Path(other))
+        promise = folders.read_promise(opened.spec)
+        recoded = read_recoding(opened.recoding, promise.date_formats)
+        left_out = {"drops_missing": promise.drops_missing, "complete": promise.complete, "leaves_out_unknown": True}
+        tree = recoded.tree if promise.values == "representative" else None
+        names = promise.having("quasi-identifier")
+        return OtherRelease(opened.table, names, _meanings(promise, recoded), left_out, tree)
     if not isinstance(other, Mapping):
         return OtherRelease(other, quasi_identifiers, meanings)
     if "data" not in other:
@@ -388,16 +386,6 @@ def read_other(
     if columns is not None:
         meanings = {name: read_meaning(name, entry) for name, entry in columns.items()}
     return OtherRelease(other["data"], tuple(other.get("quasi_identifiers", quasi_identifiers)), meanings)
-
-
-def _released_folder(folder: Path) -> OtherRelease:
-    """A release folder as the second release of an audit."""
-    opened = folders.open_folder(folder)
-    promise = folders.read_promise(opened.spec)
-    recoded = read_recoding(opened.recoding, promise.date_formats)
-    left_out = {"drops_missing": promise.drops_missing, "complete": promise.complete, "leaves_out_unknown": True}
-    meanings, tree = _meanings(promise, recoded), recoded.tree if promise.values == "representative" else None
-    return OtherRelease(opened.table, promise.having("quasi-identifier"), meanings, left_out, tree)
 
 
 def _meanings(promise: Promise, recoded: Recoded) -> dict[str, LabelMeaning]:
@@ -425,12 +413,10 @@ def _expected(promise: Promise, recoded: Recoded, columns: Sequence[str] | None)
 def _beyond(promise: Promise, source: object) -> list[Finding]:
     """What the spec promises but this audit has not the means to check."""
     findings = []
-    entity = promise.only("entity")
-    if entity is not None and source is None:
+    if source is None and (entity := promise.only("entity")) is not None:
         sentence = "Persons were counted as rows: their entities are only in the source."
         findings.append(Finding("entities", entity, None, None, sentence))
-    if promise.attack_limit < 1:
-        # It was held when the file was published; a demand that no audit can check would fail every one.
+    if promise.attack_limit < 1:  # it was held when the file was published: asked of every audit, each would fail
         sentence = (
             "What a model learns across groups was limited when this was published; an audit does not measure it."
         )

@@ -47,22 +47,15 @@ def numbered_few(keys: IntArray | Hashes, most: int) -> tuple[IntArray, IntArray
     if len(keys) < _FEW_ROWS:
         _, first, places = np.unique(keys, return_index=True, return_inverse=True)
         order = np.argsort(first)
-        numbers: tuple[IntArray, IntArray] | None = (np.argsort(order)[places] + 1, first[order])
-    else:
-        numbers = _by_table(keys, most)
-    return numbers if numbers is not None and len(numbers[1]) <= most else None
-
-
-def _by_table(keys: IntArray | Hashes, most: int) -> tuple[IntArray, IntArray] | None:
+        return (np.argsort(order)[places] + 1, first[order]) if len(first) <= most else None
     from anonfit.auditing.kernels import number
 
-    codes, room = np.empty(len(keys), np.int64), _FEW_VALUES
-    plain = np.ascontiguousarray(keys).view(np.uint64)
+    codes, room, plain = np.empty(len(keys), np.int64), _FEW_VALUES, np.ascontiguousarray(keys).view(np.uint64)
     while True:
         first = np.empty(room, np.int64)
         count = number(plain, codes, np.zeros(2 * room, np.uint32), first)
         if count >= 0:
-            return codes, first[:count]
+            return (codes, first[:count]) if count <= most else None
         if room > most:
             return None
         room *= 16
@@ -82,18 +75,14 @@ def few_texts(texts: pl.Series, most: int) -> Dictionary | None:
     numbers = numbered_few(texts.hash(seed=_SEED).to_numpy(), most)
     if numbers is None:
         return None
-    codes, values = numbers[0], _at(texts, numbers[1])
+    codes, first = numbers
+    # A few are picked one by one, since gathering puts all rows into one piece first.
+    few = [texts[row] for row in first.tolist()] if len(first) <= _FEW_VALUES else None
+    values = texts.gather(first) if few is None else pl.Series(texts.name, few, dtype=pl.String)
     if values.null_count():
         known = values.is_not_null().to_numpy()
         codes, values = np.append(0, np.where(known, np.cumsum(known), 0)).take(codes), values.drop_nulls()
     return Dictionary(codes, values)
-
-
-def _at(texts: pl.Series, rows: IntArray) -> pl.Series:
-    """The texts of some rows; a few are picked one by one, since gathering puts all rows into one piece first."""
-    if len(rows) > _FEW_VALUES:
-        return texts.gather(rows)
-    return pl.Series(texts.name, [texts[row] for row in rows.tolist()], dtype=pl.String)
 
 
 def _of_pointers(texts: pl.Series) -> Dictionary:
@@ -186,15 +175,12 @@ def _as_cents(series: pl.Series) -> pl.Series | None:
 
 def _offset(values: IntArray, series: pl.Series) -> Coded:
     """Codes by distance from the smallest value where the range is not too wide, else by rank."""
-    if not len(values):
-        return Coded(values, 1)
     missing = series.is_null().to_numpy() if series.null_count() else None
     present = values if missing is None else values[~missing]
-    low, high = (int(present.min()), int(present.max())) if len(present) else (0, 0)
+    low, high = (int(present.min()), int(present.max())) if len(present) else (0, -1)
     if high - low > _WIDE:
         return _ranked(series.to_physical())
-    codes = values - low
-    codes += 1
+    codes = values - (low - 1)
     if missing is not None:
         codes[missing] = 0
     return Coded(codes, high - low + 2)
@@ -254,7 +240,7 @@ def join_codes(columns: list[Coded], rows: int) -> tuple[IntArray, int]:
 
 def value_places(column: Coded) -> tuple[IntArray, int]:
     """The place of every row's value among the different ones, in the order of their codes, and how many they are."""
-    if column.bound > max(4 * len(column.codes), 2**16):
+    if column.bound > _table_size(len(column.codes)):
         places, first = dense(column.codes)
         return places, len(first)
     seen = np.bincount(column.codes, minlength=column.bound) > 0

@@ -34,9 +34,6 @@ _NONE = np.empty(0, np.int64)
 _Measured = list[tuple[RawColumn, list[Diversity]]]
 
 
-# --- sizes --------------------------------------------------------------------------------------------------------
-
-
 _BINS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
@@ -55,20 +52,15 @@ def group_sizes(sizes: IntArray, k: int | None) -> GroupSizes:
         return GroupSizes(0, None, None, None, None, None, None, below, persons_below, histogram=())
     low, first, middle, third, high = map(int, np.percentile(sizes, [0, 25, 50, 75, 100], method="inverted_cdf"))
     of_size = dict(zip(*(part.tolist() for part in np.unique(sizes, return_counts=True)), strict=True))
-    bins, mean = _histogram(sizes), float(sizes.mean())
-    return GroupSizes(len(sizes), low, first, middle, third, high, mean, below, persons_below, bins, of_size)
-
-
-def _histogram(sizes: IntArray) -> tuple[Bin, ...]:
-    """Groups and persons by size, bins without groups left out."""
     bins = []
-    for low, after in zip(_BINS, (*_BINS[1:], None), strict=True):
-        inside = (sizes >= low) if after is None else (sizes >= low) & (sizes < after)
+    for begin, after in zip(_BINS, (*_BINS[1:], None), strict=True):
+        inside = (sizes >= begin) & (sizes < (high + 1 if after is None else after))
         if inside.any():
             persons = share_of(sizes, inside)
             groups = CountedFigure(int(np.count_nonzero(inside)), persons.persons)
-            bins.append(Bin(low, None if after is None else after - 1, groups, persons))
-    return tuple(bins)
+            bins.append(Bin(begin, None if after is None else after - 1, groups, persons))
+    mean, histogram = float(sizes.mean()), tuple(bins)
+    return GroupSizes(len(sizes), low, first, middle, third, high, mean, below, persons_below, histogram, of_size)
 
 
 def frequent_labels(heads: pl.DataFrame, sizes: IntArray) -> dict[str, FrequentLabels]:
@@ -80,9 +72,6 @@ def frequent_labels(heads: pl.DataFrame, sizes: IntArray) -> dict[str, FrequentL
         frequent = held.filter(pl.col("persons") == most)["label"].to_list()
         of_column[name] = FrequentLabels(len(held), most, frozenset(frequent))
     return of_column
-
-
-# --- inference ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +207,6 @@ def _inferred(name: str, rows: int, *, counts: ValueCounts, sensitive: bool) -> 
 def different(values: IntArray) -> int:
     """How many different values there are."""
     return coding.value_places(Coded(values, int(values.max(initial=0)) + 1))[1]
-
-
-# --- all of them --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

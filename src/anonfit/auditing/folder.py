@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -73,6 +73,8 @@ def open_folder(folder: Path) -> Folder:
     manifest.known(_MANIFEST)
     check_makers(manifest)
     data, rows, files = manifest.part("data"), manifest.part("rows"), manifest.part("files")
+    if any(Path(name).name != name or "\0" in name for name in files.entries):
+        raise ReleaseError("The manifest lists a file that is not in the folder.")
     name = data.known(("file", "rows", "columns", "texts")).get("file", str)
     if name not in _DATA or not (folder / name).is_file() or (folder / name).is_symlink():
         raise ReleaseError(f"The data file that the manifest of '{folder.name}' names is not in the folder.")
@@ -86,7 +88,7 @@ def open_folder(folder: Path) -> Folder:
         released=(rows.get("released", int), data.get("rows", int)),
         withheld=_few_or_exact(rows.known(("released", "withheld", "dropped")), "withheld"),
         dropped=_few_or_exact(rows, "dropped"),
-        files={name: files.get(name, str).lower() for name in _inside(files.entries)},
+        files={name: files.get(name, str).lower() for name in files.entries},
         manifest=manifest.entries,
         form=read_form(manifest.part("spec").part("output", {})),
     )
@@ -101,14 +103,6 @@ def check_makers(manifest: JsonObject) -> None:
         raise ReleaseError(f"{manifest.label} tells the version of a package that is none.")
     if not _DAY.fullmatch(manifest.get("created", str, "1970-01-01")):
         raise ReleaseError(f"{manifest.label} tells no day on which the release was made.")
-
-
-def _inside(names: Iterable[str]) -> Iterable[str]:
-    """Names of files, none of which leads out of the folder."""
-    for name in names:
-        if Path(name).name != name or "\0" in name:
-            raise ReleaseError("The manifest lists a file that is not in the folder.")
-        yield name
 
 
 def json_of(folder: Path, name: str) -> dict[str, Any]:
@@ -141,7 +135,7 @@ def check_files(folder: Folder) -> list[Finding]:
 
 def files_as_stated(folder: Path, files: Mapping[str, str], needed: Sequence[str]) -> list[Finding]:
     """A folder holds the files that it needs, with their hashes and in their layout, and no others, listed or not."""
-    changed = [name for name in needed if _digest(folder / name) != files.get(name, "")]
+    changed = [name for name in needed if not _is_unchanged(folder / name, files.get(name))]
     there = {path.name for path in folder.iterdir()} | set(files)
     others = sorted(there - {*needed, "manifest.json"})
     otherwise = [name for name in (*needed, "manifest.json") if name.endswith(".json") and not laid_out(folder / name)]
@@ -153,11 +147,11 @@ def files_as_stated(folder: Path, files: Mapping[str, str], needed: Sequence[str
     return [first, second, Finding("layout", [], otherwise, not otherwise, bad if otherwise else good)]
 
 
-def _digest(path: Path) -> str | None:
+def _is_unchanged(path: Path, digest: str | None) -> bool:
     if not path.is_file() or path.is_symlink():
-        return None
+        return False
     with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest() == digest
 
 
 RAW_ROLES = ("target", "sensitive", "insensitive", "count", "sample-weight")
@@ -244,7 +238,11 @@ def read_promise(spec: object) -> Promise:
     settings = JsonObject(spec, "the spec of the manifest", ReleaseError).known(_SECTIONS)
     if settings.get("version", int, 1) != 1:
         raise ReleaseError("The spec of the manifest is of a version this audit does not know: use a newer anonfit.")
-    columns = _columns(settings)
+    given = settings.part("columns")
+    columns = {str(name): given.part(name).known(_COLUMN) for name in given.entries}
+    for role in ("entity", "count"):
+        if sum(column.entries.get("role") == role for column in columns.values()) > 1:
+            raise ReleaseError(f"The spec of the manifest has two columns with the role '{role}'.")
     settings.part("engine", {}).plain(("name",), ())
     method = settings.part("method", {}).plain(_METHOD, columns)  # how it was made, which is not for the audit to judge
     privacy, workload = settings.part("privacy"), settings.part("workload", {}).known(_WORKLOAD)
@@ -276,15 +274,6 @@ def read_promise(spec: object) -> Promise:
         **_demands(privacy, [name for name, role in roles.items() if role == "quasi-identifier"]),
         **_output(settings.part("output", {})),
     )
-
-
-def _columns(spec: JsonObject) -> dict[str, JsonObject]:
-    given = spec.part("columns")
-    columns = {str(name): given.part(name).known(_COLUMN) for name in given.entries}
-    for role in ("entity", "count"):
-        if sum(column.entries.get("role") == role for column in columns.values()) > 1:
-            raise ReleaseError(f"The spec of the manifest has two columns with the role '{role}'.")
-    return columns
 
 
 def _demands(privacy: JsonObject, quasi_identifiers: Sequence[str]) -> dict[str, Any]:

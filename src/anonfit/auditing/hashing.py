@@ -39,13 +39,12 @@ _LONG_WHOLE = r"^-?\d{16,}$"  # 15 digits are exact in every one
 
 def aligned(left: pl.Series, right: pl.Series) -> Pair:
     """Two columns with the same type, so that equal values are equal; texts are equal if all their signs are."""
-    pair = (plain_values(left), plain_values(right))
-    texts = [series.dtype == pl.String for series in pair]
-    if texts == [True, False]:
-        pair = _read_like(*pair)
-    elif texts == [False, True]:
-        pair = _read_like(*pair[::-1])[::-1]
-    return _same_type(*pair)
+    left, right = plain_values(left), plain_values(right)
+    if left.dtype == pl.String and right.dtype != pl.String:
+        left, right = _read_like(left, right)
+    elif right.dtype == pl.String and left.dtype != pl.String:
+        right, left = _read_like(right, left)
+    return _same_type(left, right)
 
 
 def aligned_texts(left: pl.Series, right: pl.Series) -> Pair:
@@ -138,17 +137,15 @@ def _same_numbers(left: pl.Series, right: pl.Series) -> Pair:
     """Numbers of two types in a type that holds both."""
     pair = (left, right)
     scales = [series.dtype.scale for series in pair if isinstance(series.dtype, pl.Decimal)]
-    floats = [series.dtype.is_float() for series in pair]
+    whole = [series for series in pair if not series.dtype.is_float()]
     if scales:
         return _as_decimals(left, max(scales)), _as_decimals(right, max(scales))
-    if all(floats):
+    ends = [abs(int(end)) for series in whole for end in (series.min(), series.max()) if end is not None]  # type: ignore[arg-type]
+    if len(whole) < 2 and max(ends, default=0) <= _EXACT:
         return left.cast(pl.Float64), right.cast(pl.Float64)
-    if not any(floats):
-        return left.cast(pl.Int64), right.cast(pl.Int64)
-    whole: Any = right if floats[0] else left
-    if max((abs(int(end)) for end in (whole.min(), whole.max()) if end is not None), default=0) <= _EXACT:
-        return left.cast(pl.Float64), right.cast(pl.Float64)
-    return _as_integers(left), _as_integers(right)
+    if any(series.dtype.is_float() and not (series == series.floor()).all() for series in pair):
+        raise pl.exceptions.InvalidOperationError
+    return left.cast(pl.Int64), right.cast(pl.Int64)
 
 
 def _as_decimals(series: pl.Series, scale: int) -> pl.Series:
@@ -159,14 +156,6 @@ def _as_decimals(series: pl.Series, scale: int) -> pl.Series:
     if not (decimals.cast(pl.String).cast(series.dtype) == series).all():
         raise pl.exceptions.InvalidOperationError
     return decimals
-
-
-def _as_integers(series: pl.Series) -> pl.Series:
-    """Numbers as whole ones, if all are."""
-    integers = series.cast(pl.Int64)
-    if series.dtype.is_float() and not (series == series.floor()).all():
-        raise pl.exceptions.InvalidOperationError
-    return integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,9 +246,6 @@ class HashShards:
             yield tuple(np.frombuffer(file.read(), np.uint64).reshape(-1, self.width).T)
 
 
-# --- hashes of raw values -----------------------------------------------------------------------------------------
-
-
 _Replace = Callable[[pl.Series], pl.Series]
 
 
@@ -330,9 +316,6 @@ def _different(table: AuditedTable, name: str) -> pl.Series:
     values = replace(table, lazy=table.lazy.select(pl.col(name).unique())).frame([name]).to_series()
     values = values.cast(pl.String) if is_text(values) else values
     return values.extend(pl.Series([None], dtype=values.dtype)).unique()
-
-
-# --- multisets of rows --------------------------------------------------------------------------------------------
 
 
 class KeyTally:

@@ -156,7 +156,7 @@ def _named(text: str, meaning: LabelMeaning) -> ValueSet | None:
 
 
 def leaf_interval(leaf: str, meaning: LabelMeaning) -> Interval | None:
-    """What a leaf of a taxonomy over numbers, dates (moments, periods, from one to another) or words of an order means."""
+    """What a leaf of a taxonomy over numbers, words of an order or dates (moments, periods, both to both) means."""
     if meaning.type != "date":
         values = _present(leaf, replace(meaning, tree=None))
         return values.intervals[0] if values is not None and values.intervals else None

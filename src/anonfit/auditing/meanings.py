@@ -172,16 +172,18 @@ def laid_out(path: Path) -> bool:
         return True
     if path.name not in ("recoding.json", "model.json"):
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n" == text
-    lines = ",\n".join(f" {_spaced(name)}: {_lines(name, value)}" for name, value in content.items())
-    return "{\n" + lines + "\n}\n" == text
 
+    def lines(name: str, value: Any) -> str:
+        if name not in _ON_LINES or not isinstance(value, dict | list):
+            return _dense(value) if name == "predicts" else _spaced(value)
+        if isinstance(value, dict):
+            return "{\n" + ",\n".join(f"  {_spaced(key)}: {_dense(part)}" for key, part in value.items()) + "\n }"
+        return "[\n" + ",\n".join("  " + (_spaced if name == "columns" else _dense)(part) for part in value) + "\n ]"
 
-def _lines(name: str, value: Any) -> str:
-    if name not in _ON_LINES or not isinstance(value, dict | list):
-        return _dense(value) if name == "predicts" else _spaced(value)
-    if isinstance(value, dict):
-        return "{\n" + ",\n".join(f"  {_spaced(key)}: {_dense(entries)}" for key, entries in value.items()) + "\n }"
-    return "[\n" + ",\n".join("  " + (_spaced if name == "columns" else _dense)(entry) for entry in value) + "\n ]"
+    return (
+        "{\n" + ",\n".join(f" {_spaced(name)}: {lines(name, value)}" for name, value in content.items()) + "\n}\n"
+        == text
+    )
 
 
 # --- meanings -----------------------------------------------------------------------------------------------------

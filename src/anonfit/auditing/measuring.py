@@ -16,7 +16,7 @@ import polars as pl
 
 from anonfit.auditing import findings
 from anonfit.auditing.boxes import LabelBoxes
-from anonfit.auditing.coding import BoolArray, Evidence, IntArray, read_persons
+from anonfit.auditing.coding import BoolArray, Evidence, IntArray, RowPersons, read_persons
 from anonfit.auditing.counting import CountedRows, GroupCounter, GroupCounts, frequent_labels, group_sizes
 from anonfit.auditing.hashing import Hashers, KeyTally, aligned, aligned_texts
 from anonfit.auditing.reading import AuditedTable, is_text_file, open_table, require_columns
@@ -31,28 +31,25 @@ from anonfit.auditing.released import (
     read_columns,
 )
 from anonfit.auditing.request import Request, check_request
-from anonfit.auditing.result import (
-    UNKNOWN_PERSONS,
-    Audit,
-    JointCells,
-    LabelCheck,
-    SetSizes,
-    Share,
-)
+from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, JointCells, LabelCheck, SetSizes, Share
 from anonfit.auditing.source import SourceRows, compare_rows
 from anonfit.errors import DataError, refuse_fork
 
 ROWS_AT_ONCE = 1 << 21
 """Rows that are read at once of a table that does not fit in memory, unless it is said."""
 _MANY_ROWS = 1 << 24
+_ATTACKER = "Figures are about an attacker who knows the quasi-identifiers of a person; other knowledge is not covered."
+_ENTITIES = "A person's rows are counted once per group; linking them across groups is not covered."
 _ROWS_SIDE_BY_SIDE = 1 << 22  # of more, what is computed side by side would need too much memory
 
 
 def audit_request(request: Request) -> Audit:
     """Audit one table: as a whole, or some rows at a time if that is asked, or if it is a file of very many."""
     refuse_fork()
-    if request.rows_at_once is None and _is_large(request):
-        request = replace(request, rows_at_once=ROWS_AT_ONCE)
+    if request.rows_at_once is None and _can_read_in_batches(request) and _are_files(request.data, request.source):
+        table = open_data(request)
+        if not table.is_text and table.width < len(table.schema) and table.height() > _MANY_ROWS:
+            request = replace(request, rows_at_once=ROWS_AT_ONCE)  # it had better not be read as a whole
     check_request(request)
     if request.rows_at_once is not None and not _can_read_in_batches(request):
         raise DataError(
@@ -67,13 +64,9 @@ def audit_request(request: Request) -> Audit:
     return _AuditRun(request, released, _open_source(released, request), counting).run()
 
 
-def _is_large(request: Request) -> bool:
-    """Whether the data is a file that had better not be read as a whole; a frame is in memory already."""
-    files = [data for data in (request.data, request.source) if data is not None]
-    if not all(isinstance(data, (str, Path)) for data in files) or not _can_read_in_batches(request):
-        return False
-    table = open_data(request)
-    return not table.is_text and table.width < len(table.schema) and table.height() > _MANY_ROWS
+def _are_files(*tables: object) -> bool:
+    """Whether no table is a frame, which is in memory already."""
+    return all(table is None or isinstance(table, (str, Path)) for table in tables)
 
 
 def _can_read_in_batches(request: Request) -> bool:
@@ -94,13 +87,12 @@ def _open_source(released: Released, request: Request) -> SourceRows | None:
     """The source, with the columns that the audit needs, and missing values as the release took them for such."""
     if request.source is None:
         return None
-    lazily, stripped = not released.is_whole, request.stripped
     table = open_table(
         request.source,
         missing=request.missing,
         label="the source",
-        lazily=lazily,
-        stripped=stripped,
+        lazily=not released.is_whole,
+        stripped=request.stripped,
         columns=list(released.columns),
         codes=request.codes,
         care=request.care,
@@ -113,9 +105,8 @@ def _open_source(released: Released, request: Request) -> SourceRows | None:
     persons = [name for name in (request.entity, request.count) if name]
     table = table.only([*released.columns, *released.raw, *persons, *others])
     if released.is_whole:
-        known = request.meanings or {}
-        names = [name for name in released.columns if name in known and known[name].type in ("nominal", "ordinal")]
-        table = table.loaded(names)
+        kinds = {name: meaning.type for name, meaning in (request.meanings or {}).items()}
+        table = table.loaded(name for name in released.columns if kinds.get(name) in ("nominal", "ordinal"))
     return SourceRows(table, request, tuple(released.columns), request.rows_at_once)
 
 
@@ -127,9 +118,6 @@ def left_out_groups(released: Released, request: Request) -> BoolArray | None:
         return None
     suppressed = released.suppressed
     return suppressed if suppressed.any() and not suppressed.all() else None
-
-
-# --- labels -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +148,6 @@ def _read_space(released: Released, request: Request, source: SourceRows | None)
         return _Space(None, boxes)
     labels = check_labels(columns, boxes, regions=request.regions, tree=tree, groups=released.groups)
     return _Space(labels, boxes)
-
-
-# --- the audit ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,12 +218,7 @@ class _AuditRun:
         return counted, None if order is None else order.is_sorted, tally
 
     def _rows_of_file(self, batch: tuple[AuditedTable, IntArray]) -> CountedRows:
-        """Rows of the file; without a column that says whose they are, each counts."""
-        table, groups = batch
-        entity, count = self.request.entity, self.request.count
-        entity = entity if entity in table.schema else None
-        frame = table.frame([name for name in (entity, count) if name])
-        return CountedRows(groups, read_persons(frame, entity=entity, count=count), table.columns)
+        return CountedRows(batch[1], self._persons(batch[0]), batch[0].columns)
 
     def _count_in_source(self) -> GroupCounts:
         """Persons counted among the source's rows, which alone have the entities; without labels, rows of the file."""
@@ -313,28 +293,25 @@ class _AuditRun:
                 "The labels of the data are not understood: give the meaning of its columns to compare two releases."
             )
         there = findings.locate_in_other(request.other, source.table, missing=request.missing)
-        entity, count = (name if name in source.table.schema else None for name in (request.entity, request.count))
-        frame = source.table.frame([name for name in (entity, count) if name is not None])
-        persons = read_persons(frame, entity=entity, count=count)
-        return findings.joint_cells(source.groups(), there, persons=persons, k=request.k)
+        return findings.joint_cells(source.groups(), there, persons=self._persons(source.table), k=request.k)
+
+    def _persons(self, table: AuditedTable) -> RowPersons:
+        """Whom the rows of a table stand for; without a column that says whose they are, each counts."""
+        entity, count = (name if name in table.schema else None for name in (self.request.entity, self.request.count))
+        return read_persons(table.frame([name for name in (entity, count) if name]), entity=entity, count=count)
 
     def _notes(self, evidence: Evidence) -> tuple[str, ...]:
         """What a reader of the figures should know."""
-        notes = [
-            "Figures are about an attacker who knows the quasi-identifiers of a person; other knowledge is not covered."
-        ]
-        if self.request.source is not None and self.request.meanings is None:
-            notes.append("The meaning of labels was guessed from the source.")
-        if self.counting.left_out is not None:
-            notes.append(
-                "Rows with * in every quasi-identifier count as one group; what groups tell of raw columns is measured "
-                "without them."
-            )
-        if evidence.persons.entities is not None:
-            notes.append("A person's rows are counted once per group; linking them across groups is not covered.")
-        if evidence.persons_unknown:
-            notes.append("Figures count rows: which of them are one person's is not known.")
-        return tuple(notes)
+        is_guessed = self.request.source is not None and self.request.meanings is None
+        suppressed = "count as one group; what groups tell of raw columns is measured without them."
+        notes = (
+            (True, _ATTACKER),
+            (is_guessed, "The meaning of labels was guessed from the source."),
+            (self.counting.left_out is not None, f"Rows with * in every quasi-identifier {suppressed}"),
+            (evidence.persons.entities is not None, _ENTITIES),
+            (evidence.persons_unknown, "Figures count rows: which of them are one person's is not known."),
+        )
+        return tuple(note for holds, note in notes if holds)
 
     def _judged(self, audit: Audit) -> Audit:
         """An audit with what is found of every demand."""

@@ -149,29 +149,18 @@ def _disclosure(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measu
     return figures, figures < asked["delta"] + TIE
 
 
-def _squares(spread: ValueSpread, values: ReadValues) -> tuple[FloatArray, FloatArray]:
-    """Per group, the sum of squared deviations from the mean, and how many known values there are."""
+def _deviation(spread: ValueSpread, values: ReadValues, asked: Asked) -> Measured:
+    """The sum of squared deviations from the group's mean or, as the variance, their mean; missing ones left out."""
     numbers = values.numbers[spread.value]
     weights = np.where(np.isnan(numbers), 0.0, spread.count)
     numbers = np.nan_to_num(numbers)
-    known = spread.sums(weights)
-    mean = spread.sums(weights * numbers) / np.maximum(known, 1)
-    away = numbers - mean[spread.group]
+    known = np.maximum(spread.sums(weights), 1)
+    away = numbers - (spread.sums(weights * numbers) / known)[spread.group]
     rest = spread.sums(weights * away)  # not quite zero: the mean is rounded
-    return np.maximum(spread.sums(weights * away**2) - rest**2 / np.maximum(known, 1), 0.0), known
-
-
-def _squared_error(spread: ValueSpread, values: ReadValues, asked: Asked) -> Measured:
-    """The sum of squared deviations from the group's mean."""
-    figures, _ = _squares(spread, values)
-    return figures, figures >= asked["error"] * (1 - TIE)
-
-
-def _variance(spread: ValueSpread, values: ReadValues, asked: Asked) -> Measured:
-    """The mean of squared deviations from the group's mean."""
-    squares, known = _squares(spread, values)
-    figures = squares / np.maximum(known, 1)
-    return figures, figures >= asked["variance"] * (1 - TIE)
+    squares = np.maximum(spread.sums(weights * away**2) - rest**2 / known, 0.0)
+    ((name, least),) = asked.items()
+    figures = squares / known if name == "variance" else squares
+    return figures, figures >= least * (1 - TIE)
 
 
 MODELS: Mapping[str, DiversityMeasure] = {
@@ -231,7 +220,7 @@ MODELS: Mapping[str, DiversityMeasure] = {
     "squared-error": DiversityMeasure(
         {"error": DemandParameter(0, empty=0)},
         "smallest",
-        _squared_error,
+        _deviation,
         "The numbers of every group differ as much as asked.",
         "The numbers of some groups differ less than asked.",
         reads="numbers",
@@ -239,7 +228,7 @@ MODELS: Mapping[str, DiversityMeasure] = {
     "variance": DiversityMeasure(
         {"variance": DemandParameter(0, empty=0)},
         "smallest",
-        _variance,
+        _deviation,
         "The numbers of every group vary as much as asked.",
         "The numbers of some groups vary less than asked.",
         reads="numbers",
@@ -297,25 +286,17 @@ def _hierarchical(spread: ValueSpread, hierarchy: Hierarchy) -> FloatArray:
         if not len(pairs):
             continue
         group, node, child = spread.group[pairs], level[spread.value[pairs]], below[spread.value[pairs]]
-        first = _runs(group, child)
+        first = np.flatnonzero((np.diff(group, prepend=-1) != 0) | (np.diff(child, prepend=-1) != 0))
         held = np.add.reduceat(share[pairs], first)
         more = np.maximum(held - wanted[child[first]], 0)
         group, node = group[first], node[first]
-        first = _runs(group, node)
+        first = np.flatnonzero((np.diff(group, prepend=-1) != 0) | (np.diff(node, prepend=-1) != 0))
         group, node = group[first], node[first]
         more = np.add.reduceat(more, first)
         fewer = more - (np.add.reduceat(held, first) - wanted[node])
         cost = hierarchy.heights[node] / hierarchy.heights[0] * np.maximum(np.minimum(more, fewer), 0)
         distances += np.bincount(group, weights=cost, minlength=len(distances))
     return distances
-
-
-def _runs(group: IntArray, node: IntArray) -> IntArray:
-    """Where each run of equal groups and nodes begins."""
-    return np.flatnonzero((np.diff(group, prepend=-1) != 0) | (np.diff(node, prepend=-1) != 0))
-
-
-# --- demands ------------------------------------------------------------------------------------------------------
 
 
 def measure_demands(

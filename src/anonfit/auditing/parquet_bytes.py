@@ -99,6 +99,12 @@ class FlatTable:
         self.flat.mark(begin + 4, count * width)
         return begin + 4, count
 
+    def structs(self, field: int, form: str) -> list[tuple[int, ...]]:
+        """A field that is a list of numbers of a form."""
+        width = struct.calcsize(form)
+        begin, count = self.vector(field, width)
+        return list(struct.iter_unpack(form, self.flat.data[begin : begin + count * width]))
+
     def text(self, field: int) -> str | None:
         """A field that is a text."""
         begin, length = self.vector(field, 1)

@@ -19,7 +19,7 @@ from polars.selectors import by_name
 from anonfit.auditing.coding import as_pointers, few_texts
 from anonfit.auditing.file_bytes import ReadForm, unquoted
 from anonfit.auditing.formats import DELIMITERS, PACKED, endings, format_of
-from anonfit.auditing.source_files import foreign_reader, read_text, without_codes
+from anonfit.auditing.source_files import FOREIGN, read_text, without_codes
 from anonfit.errors import DataError, did_you_mean, refuse_patterns
 
 _CELLS = {"text": 160_000_000, "typed": 60_000_000}  # held in memory together; larger tables are read in parts
@@ -203,12 +203,14 @@ def _owned(
 ) -> tuple[pl.LazyFrame, int, TextScan | None, str] | None:
     """A file as its owner keeps it; None: a plain one."""
     label = f"the file '{path.name}'"
-    if reader := foreign_reader(path.suffix.lower()) if path.is_file() else None:
+    if not path.is_file():
+        return None
+    if path.suffix.lower() in FOREIGN:
         try:
-            return reader(path, columns).lazy(), 0, None, label
+            return FOREIGN[path.suffix.lower()](path, columns).lazy(), 0, None, label
         except (PolarsError, OSError, ValueError):
             raise unreadable(label) from None
-    if not path.is_file() or not is_text_file(path) or (care is None and _is_plain(path, columns)):
+    if not is_text_file(path) or (care is None and _is_plain(path, columns)):
         return None
     frame = read_text(path, columns, decimal=care or ".")
     frame = frame.with_columns(pl.when(~pl.all().is_in(list(missing))).then(pl.all()).name.keep())

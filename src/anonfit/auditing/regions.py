@@ -27,7 +27,7 @@ from anonfit.auditing.labels import (
     whole_ends,
     word_ends,
 )
-from anonfit.auditing.meanings import LabelMeaning, moment, number
+from anonfit.auditing.meanings import LabelMeaning
 from anonfit.auditing.recoding import Part, RegionGrid, RegionTree, parts_of
 from anonfit.auditing.released import Released, ReleasedLabels
 from anonfit.auditing.result import LabelCheck
@@ -164,31 +164,31 @@ def _column(released: Released, meaning: LabelMeaning, parts_of_column: tuple[li
 
 def _by_value(column: _RegionColumn) -> list[ValueSet]:
     """The values of all parts that have the same representative."""
-    sets = [ValueSet() for _ in range(column.values)]
-    for place, values in zip(column.value_of_part.tolist(), column.sets, strict=True):
-        known = sets[place]
-        sets[place] = ValueSet(
-            known.missing or values.missing,
-            known.everything or values.everything,
-            known.intervals + values.intervals,
-            known.names + values.names,
+    of_value: list[list[ValueSet]] = [[] for _ in range(column.values)]
+    for value, part in zip(column.value_of_part.tolist(), column.sets, strict=True):
+        of_value[value].append(part)
+    return [
+        ValueSet(
+            any(part.missing for part in parts),
+            any(part.everything for part in parts),
+            tuple(interval for part in parts for interval in part.intervals),
+            tuple(name for part in parts for name in part.names),
         )
-    return sets
+        for parts in of_value
+    ]
 
 
 def _group_of(regions: IntArray, groups: IntArray, bounds: Iterable[int]) -> IntArray:
     """The group that has the values of each region, -1 for none."""
-    together = np.concatenate([groups, regions])
-    codes = [Coded(column + 1, bound + 1) for column, bound in zip(together.T, bounds, strict=True)]
-    keys, _ = join_codes(codes, len(together))
-    order = np.argsort(keys[: len(groups)])
-    place = np.minimum(np.searchsorted(keys[: len(groups)], keys[len(groups) :], sorter=order), max(0, len(groups) - 1))
     if not len(groups):
         return np.full(len(regions), -1)
-    at = order[place]
-    known = (keys[at] == keys[len(groups) :]) & (groups[at] >= 0).all(axis=1)
-    group_of_region: IntArray = np.where(known, at, -1)
-    return group_of_region
+    together = np.concatenate([groups, regions])
+    codes = [Coded(column + 1, bound + 1) for column, bound in zip(together.T, bounds, strict=True)]
+    keys, wanted = np.split(join_codes(codes, len(together))[0], [len(groups)])
+    order = np.argsort(keys)
+    at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(groups) - 1)]
+    known = (keys[at] == wanted) & (groups[at] >= 0).all(axis=1)
+    return np.where(known, at, -1)
 
 
 def _read(text: str | None, meaning: LabelMeaning) -> Hashable:
@@ -201,7 +201,7 @@ def _read(text: str | None, meaning: LabelMeaning) -> Hashable:
         return "none" if cells is None else tuple(cells)
     if text is None or meaning.type == "ordinal":
         return text
-    place = moment(text) if meaning.type == "date" else number(text)
+    place = meaning.scalar(text)
     return "none" if place is None else float(place) if meaning.type != "date" else place
 
 
@@ -219,21 +219,14 @@ def _key(part: Part, meaning: LabelMeaning) -> Hashable:
     if first is None or last is None:
         end = last if first is None else first
         return end if end is None or meaning.type == "date" else float(end)
-    if meaning.type == "date":
-        return _middle_moment(first, last, meaning)
+    if meaning.type == "date":  # of dates, the day that the middle is in; of times, it to the microsecond
+        if meaning.scale != "time":
+            return first + (last - first) // (2 * _DAY) * _DAY
+        return first + (((last - first) / 2 * 10**6).quantize(Decimal(1))) / 10**6
     low_end, high_end = float(first), float(last)
     half = low_end / 2 + high_end / 2
     return half if low_end <= half < high_end else low_end
 
-
-def _middle_moment(low: Decimal, high: Decimal, meaning: LabelMeaning) -> Decimal:
-    """The middle of two moments: of dates, the day it is in; of times, to the microsecond."""
-    if meaning.scale != "time":
-        return low + (high - low) // (2 * _DAY) * _DAY
-    return low + (((high - low) / 2 * 10**6).quantize(Decimal(1))) / 10**6
-
-
-# --- observed labels ----------------------------------------------------------------------------------------------
 
 _MISSING = ValueSet(missing=True)
 
@@ -262,11 +255,12 @@ def observed_groups(
     _, region, count = np.unique(parts[known], axis=0, return_inverse=True, return_counts=True)
     known[np.flatnonzero(known)[count[region.reshape(-1)] > 1]] = False
     observed = [
-        _ObservedColumn.of(axis, of_column, units[name], column.of_group)
+        _ObservedColumn.of(axis, of_column, units[name], column)
         for axis, of_column, (name, column) in zip(space.axes, runs, columns.items(), strict=True)
     ]
-    seen = ObservedValues(groups, observed, [meaning.tree is None for meaning in meanings.values()])
-    return groups - int(known.sum()), _boxes(space, parts, known), seen
+    boxes = box_space(space.axes, space.sets, parts[known])
+    boxes = replace(boxes, group_of_box=np.flatnonzero(known)[boxes.group_of_box])
+    return groups - int(known.sum()), boxes, ObservedValues(observed)
 
 
 def _plain_set(values: ValueSet | None, meaning: LabelMeaning) -> ValueSet:
@@ -295,20 +289,15 @@ def _units(meaning: LabelMeaning) -> list[ValueSet]:
 
 def _inside(runs: Sequence[list[Run]], space: RegionSpace, place: int, labels: IntArray, parts: IntArray) -> BoolArray:
     """Whether the label of each group lies in the part of the region that its corner is in."""
-    held = [space.axes[place].runs(values) for values in space.sets[place]]
+    runs_of_part = [space.axes[place].runs(values) for values in space.sets[place]]
+
+    def lies(label: int, part: int) -> bool:
+        held = runs_of_part[part]
+        return all(any(low <= first and last <= high for low, high in held) for first, last in runs[label])
+
     pairs, of_pair = np.unique(np.stack([labels, parts], axis=1), axis=0, return_inverse=True)
-    inside = np.array([part >= 0 and _within(runs[label], held[part]) for label, part in pairs.tolist()], np.bool_)
+    inside = np.array([part >= 0 and lies(label, part) for label, part in pairs.tolist()], np.bool_)
     return inside[of_pair.reshape(-1)]
-
-
-def _within(runs: list[Run], held: list[Run]) -> bool:
-    return all(any(low <= first and last <= high for low, high in held) for first, last in runs)
-
-
-def _boxes(space: RegionSpace, parts: IntArray, known: BoolArray) -> LabelBoxes:
-    """The regions that groups lie in, as boxes."""
-    boxes = box_space(space.axes, space.sets, parts[known])
-    return replace(boxes, group_of_box=np.flatnonzero(known)[boxes.group_of_box])
 
 
 @dataclass(slots=True)
@@ -318,6 +307,7 @@ class _ObservedColumn:
     """
 
     table: IntArray | None  # (cell) the leaf or word, -1: none; None: numbers and dates
+    by_ends: bool  # a label tells only the first and the last value
     low: IntArray  # (group) as the label says
     high: IntArray
     missing: BoolArray
@@ -328,8 +318,8 @@ class _ObservedColumn:
     pairs: IntArray  # of a group and a leaf or word, as one number
 
     @classmethod
-    def of(cls, axis: Axis, runs: Sequence[list[Run]], units: Sequence[ValueSet], of_group: IntArray) -> Self:
-        groups = len(of_group)
+    def of(cls, axis: Axis, runs: Sequence[list[Run]], units: Sequence[ValueSet], labels: ReleasedLabels) -> Self:
+        of_group, groups = labels.of_group, len(labels.of_group)
         table = axis.numbers(units) if units else None
         present = [[(max(1, low), high) for low, high in label if high > 0] for label in runs]
         low = np.array([label[0][0] if label else axis.cells for label in present], np.int64)
@@ -345,6 +335,7 @@ class _ObservedColumn:
         missing = np.array([bool(label) and label[0][0] == 0 for label in runs], np.bool_)
         return cls(
             table,
+            labels.meaning.tree is None,
             low[of_group],
             high[of_group],
             missing[of_group],
@@ -366,15 +357,15 @@ class _ObservedColumn:
         np.minimum.at(self.seen_low, groups, places)
         np.maximum.at(self.seen_high, groups, places)
 
-    def wrong(self, *, by_ends: bool) -> BoolArray:
+    def wrong(self) -> BoolArray:
         """The groups whose label is not what their records have."""
-        same = (self.seen_low == self.low) & (self.seen_high == self.high) & (self.seen_missing == self.missing)
-        if self.table is not None and not by_ends:
+        wrong: BoolArray = self.seen_missing != self.missing
+        wrong |= (self.seen_low != self.low) | (self.seen_high != self.high)
+        if self.table is not None and not self.by_ends:
             signs = np.zeros(len(self.low), np.uint64)
             numbers = mixed((self.pairs % len(self.table)).astype(np.uint64) + np.uint64(1))
             np.add.at(signs, self.pairs // len(self.table), numbers)
-            same &= signs == self.signs
-        wrong: BoolArray = ~same
+            wrong |= signs != self.signs
         return wrong
 
 
@@ -382,9 +373,7 @@ class _ObservedColumn:
 class ObservedValues:
     """What the records of every group have, taken in as they are found."""
 
-    groups: int
     columns: list[_ObservedColumn]
-    by_ends: Sequence[bool] = ()
 
     def add(self, groups: IntArray, cells: Sequence[Cells]) -> None:
         """The groups of more records (-1: none) and their cells."""
@@ -394,8 +383,5 @@ class ObservedValues:
 
     def wrong(self) -> int:
         """How many groups have a label that is not what their records have; those without any are told elsewhere."""
-        bad = np.zeros(self.groups, np.bool_)
-        for column, by_ends in zip(self.columns, self.by_ends, strict=True):
-            bad |= column.wrong(by_ends=by_ends)
         held = (self.columns[0].seen_high >= 0) | self.columns[0].seen_missing
-        return int(np.count_nonzero(bad & held))
+        return int(np.count_nonzero(np.any([column.wrong() for column in self.columns], axis=0) & held))

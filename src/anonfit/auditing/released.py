@@ -162,9 +162,6 @@ def open_released(table: AuditedTable, quasi_identifiers: Sequence[str], rows_at
     return Released(table, columns, seen_heads, every, runs, raw, rows_at_once)
 
 
-# --- the order of rows --------------------------------------------------------------------------------------------
-
-
 class RowOrder:
     """Rows held against the order of their columns, batch after batch: by the quasi-identifiers, then by the others, in
     file order; texts by UTF-8 bytes, missing first.
@@ -241,8 +238,6 @@ def _orders(series: pl.Series) -> Iterator[pl.Series]:
     if series.dtype == pl.String and (numbers := as_numbers(series)).dtype != pl.String:
         yield numbers
 
-
-# --- labels -------------------------------------------------------------------------------------------------------
 
 Regions = Literal["any", "domain", "observed"]
 

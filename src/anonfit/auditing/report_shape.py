@@ -156,9 +156,7 @@ _SHAPES: dict[str, Any] = {
     "comparison": {
         **_figures("known_rows", "held_out_rows", "sampled"),
         "groups": _BOTH,
-        "targets": [
-            {"column": _column, "measure": _word, **_figures("whole", "different", "gain", "noise"), **_BOTH},
-        ],
+        "targets": [{"column": _column, "measure": _word, **_figures("whole", "different", "gain", "noise"), **_BOTH}],
         "selections": {"asked": _figure, "blind": _PRECISION, "purpose": _PRECISION},
         "columns": {
             "weighted_discernibility": _BOTH,
@@ -182,10 +180,7 @@ _SHAPES: dict[str, Any] = {
         **_figures("clusters", "rows", "agreement"),
         **dict.fromkeys(("original", "release"), _figures("within", "between")),
     },
-    "selections": {
-        **_figures("asked", "multiples_of"),
-        "answers": [{"number": _figure, **_PRECISION}],
-    },
+    "selections": {**_figures("asked", "multiples_of"), "answers": [{"number": _figure, **_PRECISION}]},
     "queries": _figures("asked", "told", "multiples_of", "imprecision", "precision", "count_error"),
     "rules": {
         **_figures("found", "hold", "not_told"),

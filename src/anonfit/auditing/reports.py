@@ -243,9 +243,6 @@ def _read(path: Path) -> dict[str, Any] | None:
     return content if (content.get("format"), content.get("version")) == ("anonfit report", 1) else None
 
 
-# --- what was asked -----------------------------------------------------------------------------------------------
-
-
 def _of_demands(checked: CheckedReport) -> Finding:
     """What the report says was asked, and of which rows, is what the manifest claims."""
     asked, rows = entries(checked.report.get("asked")), entries(checked.report.get("rows"))
@@ -274,9 +271,6 @@ def _models(asked: Json) -> list[Json]:
     """The demands of models with their parameters; taxonomies and orders of columns stand in the manifest alone."""
     demands = listed_objects(asked.get("diversity"))
     return [{name: demand[name] for name in demand if name not in ("taxonomy", "order")} for demand in demands]
-
-
-# --- findings -----------------------------------------------------------------------------------------------------
 
 
 def _of_findings(checked: CheckedReport) -> Finding:
@@ -322,9 +316,6 @@ def _agrees(stated: Json, known: Json | None, by_source: Mapping[str, Finding]) 
     return same and stated.get("met") is True
 
 
-# --- what is not recounted ----------------------------------------------------------------------------------------
-
-
 def _of_shape(checked: CheckedReport) -> Finding:
     """Where nothing can be recounted there are figures, and nothing else."""
 
@@ -351,9 +342,6 @@ def _of_attack(checked: CheckedReport) -> Finding:
     good = "A model tells of no more persons, as the report has it, than is claimed."
     bad = "By the report's own figures a model tells of more persons than is claimed."
     return as_recounted("report attack", met, good, bad)
-
-
-# --- texts --------------------------------------------------------------------------------------------------------
 
 
 def _of_texts(checked: CheckedReport, retell: Retell | None) -> list[Finding]:

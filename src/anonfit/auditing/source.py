@@ -28,8 +28,6 @@ from anonfit.auditing.request import Request
 from anonfit.auditing.result import CountedFigure, Share, SourceCheck
 from anonfit.auditing.values import RawValues
 
-# --- raw rows -----------------------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True, slots=True)
 class PlacedRows:
@@ -96,8 +94,6 @@ def place_rows(
     return PlacedRows([column.cells for column in placed], unknown | missing, numbers)
 
 
-# --- regions that had to be withheld ------------------------------------------------------------------------------
-
 _ROWS, _PERSONS, _ENTITY, _GROUP = "rows", "persons", "entity", "group"
 
 
@@ -116,18 +112,17 @@ class Withholding:
 
     def add(self, batch: AuditedTable, groups: IntArray) -> None:
         """More rows, and the groups that they are in (-1: none)."""
-        parts = self._parts(batch)
-        entity, count = self.request.entity, self.request.count
+        parts, entity, count = self._parts(batch), self.request.entity, self.request.count
         raw = [series.alias(f"raw {place}") for place, series in enumerate(batch.frame(self.asked).get_columns())]
         columns = [*_frame(parts).get_columns(), pl.Series(_GROUP, groups), *raw]
         if entity is not None and entity in batch.schema:
             columns.append(batch.frame([entity]).to_series().alias(_ENTITY))
-        numbers = np.ones(len(parts), np.int64)
+        numbers = None
         if count is not None and count in batch.schema:
-            places = coding.read_persons(batch.frame([count]), entity=None, count=count).numbers
-            numbers = numbers if places is None else places
+            numbers = coding.read_persons(batch.frame([count]), entity=None, count=count).numbers
         frame = pl.DataFrame(columns).with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
-        frame = frame.with_columns(pl.lit(1, pl.Int64).alias(_ROWS), pl.Series(_PERSONS, numbers))
+        persons = pl.lit(1, pl.Int64) if numbers is None else pl.Series(numbers)
+        frame = frame.with_columns(pl.lit(1, pl.Int64).alias(_ROWS), persons.alias(_PERSONS))
         self.kinds.append(_summed(frame.filter(pl.Series((parts >= 0).all(axis=1)))))
 
     def judge(self) -> None:
@@ -179,16 +174,6 @@ class Withholding:
         return rows[bad]
 
 
-def withholding_of(request: Request, names: Sequence[str], source: AuditedTable) -> Withholding | None:
-    """What judges the rows of a source; None where the recoding is not known, or is not of these columns."""
-    if request.tree is None or not request.tree.fits or request.meanings is None:
-        return None
-    space = region_space({name: request.meanings[name] for name in names}, request.tree)
-    columns = (demand.column for demand in (*request.diversity, *request.targets))
-    asked = dict.fromkeys(name for name in columns if name in source.schema and name not in names)
-    return Withholding(request, tuple(names), space, tuple(asked), source.is_text)
-
-
 def _frame(parts: IntArray) -> pl.DataFrame:
     return pl.DataFrame(parts, schema={f"part {place}": pl.Int64 for place in range(parts.shape[1])})
 
@@ -197,9 +182,6 @@ def _summed(frame: pl.DataFrame) -> pl.DataFrame:
     """Every kind of row once, with the numbers of all."""
     kinds = [name for name in frame.columns if name not in (_ROWS, _PERSONS)]
     return frame.group_by(kinds, maintain_order=True).agg(pl.col(_ROWS, _PERSONS).sum())
-
-
-# --- where raw rows lie -------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -263,19 +245,20 @@ class SourceRows:
         shared = None if self.boxes is None else self.boxes.shared
         if self.judged is not None or not (self.numbers["withheld"] or (shared is not None and shared.any())):
             return
-        withholding = withholding_of(self.request, self.names, self.table)
-        if withholding is None:
-            return
+        request, names, table = self.request, self.names, self.table
+        if request.tree is None or not request.tree.fits or request.meanings is None:
+            return  # the recoding is not known, or is not of these columns
+        space = region_space({name: request.meanings[name] for name in names}, request.tree)
+        columns = (demand.column for demand in (*request.diversity, *request.targets))
+        asked = dict.fromkeys(name for name in columns if name in table.schema and name not in names)
+        withholding = Withholding(request, names, space, tuple(asked), table.is_text)
         self.seen, seen = None, self.seen
         for batch, groups in self.batches():
             withholding.add(batch, groups)
         withholding.judge()
         self.seen, self.judged = seen, withholding
         if self.located is not None:
-            self.located.group[withholding.withheld(self.table)] = -1
-
-
-# --- multisets of rows --------------------------------------------------------------------------------------------
+            self.located.group[withholding.withheld(table)] = -1
 
 
 @dataclass(frozen=True, slots=True)

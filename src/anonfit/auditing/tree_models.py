@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import prod
 from typing import Any, Literal
 
@@ -102,7 +103,11 @@ def spans_of_model(
         codes = _coded(outcomes(rows), len(points), seen)
         # The limit keeps the number of outcomes below 2**31, whatever the model gives.
         pairs = np.union1d(pairs, (points << 31) | codes)
-    return _spans(pairs, grouping.count)[grouping.of_row], len(seen)
+    # Public combinations with the same set of outcomes have one span.
+    begins, outcome = np.searchsorted(pairs >> 31, np.arange(grouping.count + 1)), pairs & ((1 << 31) - 1)
+    sets = [outcome[begin:end].tobytes() for begin, end in pairwise(begins.tolist())]
+    numbers = {span: number for number, span in enumerate(dict.fromkeys(sets))}
+    return np.array([numbers[span] for span in sets], np.int64)[grouping.of_row], len(seen)
 
 
 def _donors(name: str, frame: pl.DataFrame, domains: Mapping[str, Sequence[object]]) -> list[object] | IntArray:
@@ -154,15 +159,6 @@ def _coded(given: Any, expected: int, seen: dict[Any, int]) -> IntArray:
     distinct, which = np.unique(outcomes, return_inverse=True)
     named = ("not a number" if outcome != outcome else outcome for outcome in distinct.tolist())
     return np.array([seen.setdefault(outcome, len(seen)) for outcome in named], np.int64)[which.reshape(-1)]
-
-
-def _spans(pairs: IntArray, points: int) -> IntArray:
-    """The span of every public combination: those with the same set of outcomes have one. pairs: rising"""
-    begins = np.searchsorted(pairs >> 31, np.arange(points + 1))
-    outcomes = pairs & ((1 << 31) - 1)
-    numbers: dict[bytes, int] = {}
-    sets = (outcomes[begins[point] : begins[point + 1]].tobytes() for point in range(points))
-    return np.array([numbers.setdefault(outcomes_of_point, len(numbers)) for outcomes_of_point in sets], np.int64)
 
 
 PLACES = 3

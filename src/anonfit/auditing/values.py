@@ -142,9 +142,8 @@ def type_of(raw: RawValues, reading: Reading) -> LabelType:
     """What the values are: as was said, else by the column; a text file does not tell numbers from texts of digits."""
     if reading.type is not None or reading.order:
         return reading.type or "ordinal"
-    if raw.series.dtype == pl.Boolean or (coding.is_text(raw.series) and not raw.text_file):
-        return "nominal"
-    return _guessed(raw.series) or "nominal"
+    is_named = raw.series.dtype == pl.Boolean or (coding.is_text(raw.series) and not raw.text_file)
+    return "nominal" if is_named else _guessed(raw.series) or "nominal"
 
 
 def _guessed(series: pl.Series) -> LabelType | None:
@@ -215,8 +214,7 @@ def _from_smallest(numbers: pl.Series) -> pl.Series:
 
 def _ends(numbers: pl.Series) -> tuple[Any, Any]:
     """The smallest and the largest of a column of numbers; zeros if it has none."""
-    least, most = numbers.min(), numbers.max()
-    return (0, 0) if least is None else (least, most)
+    return (numbers.min(), numbers.max()) if numbers.null_count() < len(numbers) else (0, 0)
 
 
 def _in_order(raw: RawValues, numbers: pl.Series) -> Coded:
@@ -259,24 +257,17 @@ def _leaves(series: pl.Series, nodes: TaxonomyNodes, reading: Reading) -> IntArr
 
 def _classes(series: pl.Series, reading: Reading) -> Coded:
     """The class of every number, missing apart: a class begins with its threshold."""
-    meaning = LabelMeaning(series.name, "continuous")
-    begins = list(reading.classes or ()) if reading.equal_width is None else _even(series, reading.equal_width)
+    meaning, begins = LabelMeaning(series.name, "continuous"), list(reading.classes or ())
+    if reading.equal_width is not None:  # from the smallest to the largest value: exact, then rounded once
+        places, scale = on_line(series, meaning)
+        least, most = (Fraction(end) / scale for end in _ends(places))
+        width = (most - least) / reading.equal_width
+        begins = sorted({Decimal(float(least + width * step)) for step in range(1, reading.equal_width)})
     placed = placed_on_line(series, meaning, ends=begins)
     if placed.unknown:
         raise DataError(f"Some values of column '{series.name}' are no numbers, so they have no class.")
     cells = placed.cells.astype(np.int64)
     return Coded(np.where(cells == 0, 0, cells // 2 + 1), len(begins) + 2)
-
-
-def _even(series: pl.Series, number: int) -> list[Decimal]:
-    """Thresholds between classes of equal width from the smallest to the largest value: exact, then rounded once."""
-    places, scale = on_line(series, LabelMeaning(series.name, "continuous"))
-    least, most = (Fraction(end) / scale for end in _ends(places))
-    width = (most - least) / number
-    return sorted({Decimal(float(least + width * step)) for step in range(1, number)})
-
-
-# --- how persons are spread over values ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
