@@ -16,7 +16,7 @@ from anonfit.auditing.formats import check_bytes
 from anonfit.auditing.meanings import LabelMeaning, read_meaning
 from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.reading import is_text_file, open_table
-from anonfit.auditing.recoding import Recoded, RegionGrid, RegionTree, read_recoding, read_region_grid, read_region_tree
+from anonfit.auditing.recoding import RegionGrid, RegionTree, read_recoding, read_region_grid, read_region_tree
 from anonfit.auditing.released import Regions
 from anonfit.auditing.report_shape import listed_objects
 from anonfit.auditing.reports import Retell, check_report, not_recounted
@@ -298,7 +298,7 @@ def audit_data(
     """
     # Longer than a function should be only because every option is named and passed on.
     promise = folders.read_promise(spec)
-    recoded = read_recoding(recoding, promise.date_formats)
+    recoded, tree = read_recoding(recoding, promise.date_formats)
     names, meanings = open_table(data, missing=("",)).names, _meanings(promise, recoded)
     entity, quasi_identifiers = promise.only("entity"), promise.having("quasi-identifier")
     diversity, targets = (
@@ -309,7 +309,7 @@ def audit_data(
         *findings,
         *folders.as_stated(lambda: open_table(data).height(), names, columns=columns, released=released),
     ]
-    noticed += [*folders.promised_findings(promise, recoded.meanings), *_beyond(promise, source)]
+    noticed += [*folders.promised_findings(promise, recoded), *_beyond(promise, source)]
     request = Request(
         data=data,
         quasi_identifiers=quasi_identifiers,
@@ -335,7 +335,7 @@ def audit_data(
         order="sorted" if promise.order == "sorted" else None,
         expected_columns=_expected(promise, recoded, columns),
         regions=promise.regions,
-        tree=recoded.tree if set(quasi_identifiers) == set(recoded.meanings) else None,
+        tree=tree if set(quasi_identifiers) == set(recoded) else None,
         representatives=promise.values == "representative",
         drops_missing=promise.drops_missing,
         complete=promise.complete,
@@ -373,11 +373,11 @@ def read_other(
     if isinstance(other, (str, Path)) and Path(other).is_dir():
         opened = folders.open_folder(Path(other))
         promise = folders.read_promise(opened.spec)
-        recoded = read_recoding(opened.recoding, promise.date_formats)
+        recoded, tree = read_recoding(opened.recoding, promise.date_formats)
         left_out = {"drops_missing": promise.drops_missing, "complete": promise.complete, "leaves_out_unknown": True}
-        tree = recoded.tree if promise.values == "representative" else None
         names = promise.having("quasi-identifier")
-        return OtherRelease(opened.table, names, _meanings(promise, recoded), left_out, tree)
+        regions = tree if promise.values == "representative" else None
+        return OtherRelease(opened.table, names, _meanings(promise, recoded), left_out, regions)
     if not isinstance(other, Mapping):
         return OtherRelease(other, quasi_identifiers, meanings)
     if "data" not in other:
@@ -388,22 +388,21 @@ def read_other(
     return OtherRelease(other["data"], tuple(other.get("quasi_identifiers", quasi_identifiers)), meanings)
 
 
-def _meanings(promise: Promise, recoded: Recoded) -> dict[str, LabelMeaning]:
+def _meanings(promise: Promise, recoded: Mapping[str, LabelMeaning]) -> dict[str, LabelMeaning]:
     """The meaning of every quasi-identifier."""
     for name in promise.having("quasi-identifier"):
-        if name not in recoded.meanings:
+        if name not in recoded:
             raise RecodingError(f"The recoding says nothing of the quasi-identifier '{name}'.")
-    return {name: recoded.meanings[name] for name in promise.having("quasi-identifier")}
+    return {name: recoded[name] for name in promise.having("quasi-identifier")}
 
 
-def _expected(promise: Promise, recoded: Recoded, columns: Sequence[str] | None) -> tuple[str, ...]:
+def _expected(promise: Promise, recoded: Mapping[str, LabelMeaning], columns: Sequence[str] | None) -> tuple[str, ...]:
     """The columns that the roles put into a file, in the stated order; with bounds, two or three for one."""
     wanted: list[str] = []
     for name, role in promise.roles.items():
-        meaning = recoded.meanings.get(name) if role == "quasi-identifier" else None
+        meaning = recoded.get(name) if role == "quasi-identifier" else None
         if meaning is not None and promise.values == "bounds" and not meaning.is_named:
-            ends = ("lower", "upper", "missing") if meaning.missing else ("lower", "upper")
-            wanted.extend(f"{name}_{end}" for end in ends)
+            wanted += [f"{name}_lower", f"{name}_upper", *([f"{name}_missing"] if meaning.missing else [])]
         elif role == "quasi-identifier" or role in folders.RAW_ROLES:
             wanted.append(name)
     order = {name: place for place, name in enumerate(columns or ())}

@@ -44,10 +44,14 @@ def numbered(keys: IntArray | Hashes) -> tuple[IntArray, IntArray]:
 
 def numbered_few(keys: IntArray | Hashes, most: int) -> tuple[IntArray, IntArray] | None:
     """As `numbered`; None if there are more than `most` different keys."""
-    if len(keys) < _FEW_ROWS:
-        _, first, places = np.unique(keys, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        return (np.argsort(order)[places] + 1, first[order]) if len(first) <= most else None
+    if len(keys) >= _FEW_ROWS:
+        return _by_table(keys, most)
+    _, first, places = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return (np.argsort(order)[places] + 1, first[order]) if len(first) <= most else None
+
+
+def _by_table(keys: IntArray | Hashes, most: int) -> tuple[IntArray, IntArray] | None:
     from anonfit.auditing.kernels import number
 
     codes, room, plain = np.empty(len(keys), np.int64), _FEW_VALUES, np.ascontiguousarray(keys).view(np.uint64)

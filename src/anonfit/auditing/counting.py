@@ -127,7 +127,17 @@ class ColumnCounts:
         """All figures of the column, once all rows were counted; `evidence` knows the groups and their persons."""
         if self.values is not None:
             self._measure_complete(everything=True)
-            return self._together(sum(len(np.unique(hashes)) for (hashes,) in self.values.each())), []
+            different_values = sum(len(np.unique(hashes)) for (hashes,) in self.values.each())
+            everyone = sum(column.certain.of for column in self.complete)
+            together = RawColumn(
+                self.name,
+                self.sensitive,
+                certain=Share(sum(column.certain.persons for column in self.complete), everyone),
+                likely=Share(sum(column.likely.persons for column in self.complete), everyone),
+                smallest=min((part.smallest for part in self.complete if part.smallest is not None), default=None),
+                distinct=CountedFigure(different_values / self.rows if self.rows else 0.0, self.rows),
+            )
+            return together, []
         pairs = self._all()
         column = coding.coded_values(pairs.value, measured=self.measured)
         held = replace(evidence, grouping=replace(evidence.grouping, of_row=pairs.group), persons=pairs.persons)
@@ -173,16 +183,6 @@ class ColumnCounts:
             self.values.add(complete.value.hash(seed=_SEED).to_numpy())
         self.pairs = [every.where(~is_complete)]
         self.held = len(self.pairs[0].group)
-
-    def _together(self, values: int) -> RawColumn:
-        """The figures of all complete groups as one."""
-        of = sum(column.certain.of for column in self.complete)
-        certain, likely = (
-            Share(sum(getattr(column, name).persons for column in self.complete), of) for name in ("certain", "likely")
-        )
-        smallest = min((column.smallest for column in self.complete if column.smallest is not None), default=None)
-        distinct = CountedFigure(values / self.rows if self.rows else 0.0, self.rows)
-        return RawColumn(self.name, self.sensitive, certain, likely, smallest, distinct)
 
 
 def _plain(series: pl.Series) -> pl.Series:

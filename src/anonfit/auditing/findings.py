@@ -251,12 +251,7 @@ def marketer_risk(sizes: IntArray, population: IntArray | None) -> CountedFigure
     """The share of persons an attacker gets right who guesses every person within the group."""
     persons = int(sizes.sum())
     inside = sizes if population is None else np.maximum(population, sizes)
-    return CountedFigure(_matched(sizes, inside), persons)
-
-
-def _matched(sizes: IntArray, population: IntArray) -> float:
-    persons = int(sizes.sum())
-    return float((sizes / np.maximum(population, 1)).sum() / persons) if persons else 0.0
+    return CountedFigure(float((sizes / np.maximum(inside, 1)).sum() / persons) if persons else 0.0, persons)
 
 
 def _above(
@@ -309,12 +304,12 @@ def journalist_figures(
     table = open_table(request.population, missing=request.missing, label="the population")
     population, basis = population_sizes(released, table, boxes=boxes)
     inside = np.maximum(population, sizes)
-    persons = int(sizes.sum())
-    smallest = int(inside.min(initial=np.iinfo(np.int64).max)) if len(inside) else 0
+    persons, matched = int(sizes.sum()), marketer_risk(sizes, population).value
+    smallest = int(inside.min()) if len(inside) else 0
     risk = result.JournalistRisk(
         basis,
         CountedFigure(1 / smallest if smallest else 0.0, smallest),
-        CountedFigure(max(len(sizes) / float(inside.sum()), _matched(sizes, inside)) if persons else 0.0, persons),
+        CountedFigure(max(len(sizes) / float(inside.sum()), matched) if persons else 0.0, persons),
         _above(inside, sizes, request.thresholds),
         int(np.count_nonzero(population < sizes)),
     )

@@ -166,6 +166,7 @@ _METHOD = (
     *("algorithm", "criterion", "cut_points", "candidates", "split_on", "weight_rule", "alpha", "beta", "gamma"),
     *("min_gain", "average", "suppression", "zero_gain", "variant", "pruning"),
 )
+_OUTPUT = ("format", "values", "regions", "intervals", "order", "consent", "delimiter", "decimal", "bom")
 _WORKLOAD = ("targets", "denoise", "selections", "weights", "features", "selected_by", "weights_from", "clusters")
 
 
@@ -262,6 +263,10 @@ def read_promise(spec: object) -> Promise:
     for name in report.entries:
         if not 0 < len(report.get(name, str)) <= 200 or not report.get(name, str).isprintable():
             raise ReleaseError(f"'{name}' in the spec of the manifest is no line of text.")
+    output = settings.part("output", {}).known(_OUTPUT)
+    read_form(output)
+    output.word("intervals", ("half-open", "closed"), "half-open")
+    output.word("format", tuple(FORMATS), "parquet")
     return Promise(
         roles,
         {name: column.get("date_format", str, None) for name, column in columns.items()},
@@ -272,7 +277,10 @@ def read_promise(spec: object) -> Promise:
         diversity=tuple(_declared(demand, columns) for demand in diversity),
         targets=tuple(_declared(demand, columns) for demand in targets),
         **_demands(privacy, [name for name, role in roles.items() if role == "quasi-identifier"]),
-        **_output(settings.part("output", {})),
+        values=output.word("values", ("labels", "bounds", "representative"), "labels"),
+        regions=output.word("regions", ("domain", "observed"), "domain"),
+        order=output.word("order", ("sorted", "original"), "sorted"),
+        consent=output.get("consent", bool, False),
     )
 
 
@@ -334,19 +342,6 @@ def _declared(demand: DiversityDemand, columns: Mapping[str, JsonObject]) -> Div
         )
     column = columns[demand.column]
     return demand.with_type(column.word("type", TYPES, None), column.get("date_format", str, None))
-
-
-def _output(output: JsonObject) -> dict[str, Any]:
-    output.known(("format", "values", "regions", "intervals", "order", "consent", "delimiter", "decimal", "bom"))
-    read_form(output)
-    output.word("intervals", ("half-open", "closed"), "half-open")
-    output.word("format", tuple(FORMATS), "parquet")
-    return {
-        "values": output.word("values", ("labels", "bounds", "representative"), "labels"),
-        "regions": output.word("regions", ("domain", "observed"), "domain"),
-        "order": output.word("order", ("sorted", "original"), "sorted"),
-        "consent": output.get("consent", bool, False),
-    }
 
 
 # --- what a folder states -----------------------------------------------------------------------------------------

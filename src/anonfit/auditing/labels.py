@@ -44,18 +44,19 @@ class ValueSet:
     names: tuple[str, ...] = ()
 
 
+_SAME_EVERYWHERE = {
+    "missing": ValueSet(missing=True),
+    "*": ValueSet(missing=True, everything=True),
+    "not missing": ValueSet(everything=True),
+}
+
+
 def read_label(text: str | None, meaning: LabelMeaning) -> ValueSet | None:
     """What a label means; None if the text is no label of the column. An empty cell means missing."""
-    if text is None or text == "missing":
-        return ValueSet(missing=True)
-    if text == "*":
-        return ValueSet(missing=True, everything=True)
-    if text == "not missing":
-        return ValueSet(everything=True)
-    if text.startswith("missing or "):
-        inner = _present(text.removeprefix("missing or "), meaning)
-        return None if inner is None else replace(inner, missing=True)
-    return _present(text, meaning)
+    if text is None or text in _SAME_EVERYWHERE:
+        return _SAME_EVERYWHERE[text or "missing"]
+    values = _present(text.removeprefix("missing or "), meaning)
+    return None if values is None else replace(values, missing=text.startswith("missing or "))
 
 
 def read_bounds(lower: str | None, upper: str | None, missing: str | None, *, meaning: LabelMeaning) -> ValueSet | None:

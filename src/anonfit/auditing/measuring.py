@@ -120,34 +120,29 @@ def left_out_groups(released: Released, request: Request) -> BoolArray | None:
     return suppressed if suppressed.any() and not suppressed.all() else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Space:
-    """The released labels in the space of raw values."""
-
-    labels: LabelCheck | None = None  # what is wrong with them; None: nothing is known of their meaning
-    boxes: LabelBoxes | None = None  # of the groups; None: some labels are not understood
-    seen: ObservedValues | None = None  # takes in the records of the groups, where labels tell what these have
+_Space = tuple[LabelCheck | None, LabelBoxes | None, ObservedValues | None]
+"""What is wrong with the labels (None: nothing is known of their meaning); the boxes of the groups in the space of raw
+values (None: some labels are not understood); and, of labels that tell what records have, what takes these in."""
 
 
 def _read_space(released: Released, request: Request, source: SourceRows | None) -> _Space:
     """Read the labels as far as they have a meaning."""
     if request.regions == "any" and request.tree is None and source is None and request.population is None:
-        return _Space()
+        return None, None, None
     meanings, tree = request.meanings, request.tree
     if meanings is None:
         meanings = {} if source is None else guess_meanings(released, source.table)
     if request.representatives and tree is not None:
-        return _Space(*read_representatives(released, meanings, tree))
+        return *read_representatives(released, meanings, tree), None
     columns = read_columns(released, meanings, None if request.meanings is None else request.regions)
     if request.regions == "observed" and tree is not None:
         strangers, regions, seen = observed_groups(columns, tree, released.groups)
         labels = check_labels(columns, None, regions=request.regions, tree=None, groups=released.groups)
-        return _Space(replace(labels, overlapping=0 if regions else None, no_region=strangers), regions, seen)
+        return replace(labels, overlapping=0 if regions else None, no_region=strangers), regions, seen
     boxes = boxes_of(released, columns, without=left_out_groups(released, request))
     if request.meanings is None:
-        return _Space(None, boxes)
-    labels = check_labels(columns, boxes, regions=request.regions, tree=tree, groups=released.groups)
-    return _Space(labels, boxes)
+        return None, boxes, None
+    return check_labels(columns, boxes, regions=request.regions, tree=tree, groups=released.groups), boxes, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +166,11 @@ class _AuditRun:
             if source is not None and (not released.is_whole or released.rows <= _ROWS_SIDE_BY_SIDE):
                 hashing = pool.submit(Hashers.of, released, source.table)
             file = pool.submit(self._read_file, pool, reading, hashing)
-            space = reading.result()
+            labels, boxes, seen = reading.result()
             if not released.is_whole:
                 file.result()  # batches of both tables at a time would need twice the memory
             if source is not None:
-                source.locate(space.boxes, space.seen)
+                source.locate(boxes, seen)
             in_file, is_sorted, tally = file.result()
             counted = self._count_in_source() if in_file is None else in_file
         if source is not None:
@@ -184,8 +179,7 @@ class _AuditRun:
             if in_file is None and (compared.unmatched.persons or compared.absent_inside.persons):
                 # Persons were counted on rows of the source, and not all of these are in the file.
                 counted = self.counting.count(map(self._rows_of_file, released.batches()), released.raw)
-        audit = self._figures(counted, space)
-        audit = replace(audit, source=compared, sorted=is_sorted)
+        audit = replace(self._figures(counted, boxes), labels=labels, source=compared, sorted=is_sorted)
         judged = self._judged(audit)
         if counted.evidence.persons.entities is None or not self.request.k:
             return judged
@@ -204,7 +198,7 @@ class _AuditRun:
                 ordering = None if order is None else pool.submit(order.add, batch, groups)
                 yield batch, groups
                 if tally is not None and hashing is not None:
-                    by_labels = reading.result().boxes is not None
+                    by_labels = reading.result()[1] is not None
                     tally.add(groups if by_labels else np.zeros_like(groups), hashing.result().file(batch))
                 if ordering is not None:
                     ordering.result()
@@ -231,20 +225,26 @@ class _AuditRun:
         kept, table = pl.Series(groups >= 0), source.table
         persons = read_persons(table.frame([entity]).filter(kept), entity=entity, count=None)
 
+        def as_in_file(series: pl.Series) -> pl.Series:  # texts of numbers may be spelled in several ways
+            if series.name not in released.table.schema:
+                return series
+            align = aligned_texts if released.table.is_text and series.dtype == pl.String else aligned
+            return align(released.table.frame([series.name]).to_series(), series)[1].alias(series.name)
+
         def columns(names: Sequence[str]) -> Iterator[list[pl.Series]]:
             for chunk in table.columns(names):
-                yield [_like(released.table, series).filter(kept) for series in chunk]
+                yield [as_in_file(series).filter(kept) for series in chunk]
 
         names = [name for name in released.raw if name in table.schema]
         return self.counting.count([CountedRows(groups[groups >= 0], persons, columns)], names)
 
     # --- figures --------------------------------------------------------------------------------------------------
 
-    def _figures(self, counted: GroupCounts, space: _Space) -> Audit:
-        """All figures but those on the source and on the order of rows."""
+    def _figures(self, counted: GroupCounts, boxes: LabelBoxes | None) -> Audit:
+        """All figures but those on labels, on the source and on the order of rows."""
         request, released, evidence = self.request, self.released, counted.evidence
         sizes, entities = evidence.sizes, evidence.persons.entities is not None
-        journalist, population = findings.journalist_figures(released, request, sizes=sizes, boxes=space.boxes)
+        journalist, population = findings.journalist_figures(released, request, sizes=sizes, boxes=boxes)
         counts = "entities" if entities else "rows" if request.count is None else "count column"
         return Audit(
             rows=released.rows,
@@ -259,7 +259,7 @@ class _AuditRun:
             journalist=journalist,
             marketer=findings.marketer_risk(sizes, population),
             raw_columns=counted.raw_columns,
-            labels=space.labels,
+            labels=None,
             source=None,
             joint=self._joint(),
             sorted=None,
@@ -314,10 +314,8 @@ class _AuditRun:
         return tuple(note for holds, note in notes if holds)
 
     def _judged(self, audit: Audit) -> Audit:
-        """An audit with what is found of every demand."""
-        return replace(
-            audit, findings=tuple(findings.all_findings(audit, self.request, names=self.released.table.names))
-        )
+        found = findings.all_findings(audit, self.request, names=self.released.table.names)
+        return replace(audit, findings=tuple(found))
 
     def _rounded(self, audit: Audit, evidence: Evidence) -> Audit:
         """What may be told of persons who have several rows: their numbers in multiples of the largest k, rounded down.
@@ -354,12 +352,3 @@ class _AuditRun:
                 for column in audit.raw_columns
             ),
         )
-
-
-def _like(table: AuditedTable, series: pl.Series) -> pl.Series:
-    """A column of the source with its values as the file has them: texts of numbers may be spelled in several ways."""
-    if series.name not in table.schema:
-        return series
-    column = table.frame([series.name]).to_series()
-    align = aligned_texts if table.is_text and series.dtype == pl.String else aligned
-    return align(column, series)[1].alias(series.name)

@@ -318,29 +318,22 @@ def _scan(path: Path, missing: Sequence[str], *, stripped: bool) -> tuple[pl.Laz
 
 def _delimiter(path: Path, label: str) -> str:
     """The sign that cuts the first lines into the most columns of equal number."""
-    lines = _first_lines(path, label)
+    if path.suffix.lower() in PACKED:
+        head = pl.scan_csv(
+            path, separator="\x1f", has_header=False, quote_char=None, infer_schema=False, n_rows=20, glob=False
+        )
+        lines = [line or "" for line in _collected(head, label).to_series().to_list()] if _schema(head, label) else []
+    else:
+        with path.open("rb") as file:
+            lines = file.read(1 << 16).decode("utf-8-sig", errors="replace").splitlines()[:20]
+    if not lines:
+        raise unreadable(label)
 
     def rank(delimiter: str) -> tuple[int, int]:
         widths = [len(fields) for fields in csv.reader(lines, delimiter=delimiter)]
         return (sum(width == widths[0] for width in widths) if widths[0] > 1 else 0), widths[0]
 
     return max(DELIMITERS, key=rank)
-
-
-def _first_lines(path: Path, label: str) -> list[str]:
-    """The first lines of a text file, packed or not."""
-    if path.suffix.lower() not in PACKED:
-        with path.open("rb") as file:
-            lines = file.read(1 << 16).decode("utf-8-sig", errors="replace").splitlines()[:20]
-        if not lines:
-            raise unreadable(label)
-        return lines
-    head = pl.scan_csv(
-        path, separator="\x1f", has_header=False, quote_char=None, infer_schema=False, n_rows=20, glob=False
-    )
-    if not _schema(head, label):
-        raise unreadable(label)
-    return [line or "" for line in _collected(head, label).to_series().to_list()]
 
 
 def _frame(data: object, label: str) -> pl.DataFrame:

@@ -220,30 +220,29 @@ class RegionGrid:
 
 def read_region_grid(parts: object, meanings: Mapping[str, LabelMeaning]) -> RegionGrid:
     """The parts of columns, given in the order in which the recoding has them."""
+
+    def damaged(fault: str) -> RecodingError:
+        return RecodingError(f"The parts of columns in the recoding are damaged: {fault}.")
+
     if not isinstance(parts, Mapping) or list(parts) != list(meanings):
-        raise _damaged_grid("they are not those of its columns, in their order")
+        raise damaged("they are not those of its columns, in their order")
     fits = True
     parts_of_column = {}
     for name, meaning in meanings.items():
         numbers = parts[name]
         if not isinstance(numbers, (list, tuple)) or set(map(type, numbers)) - {int} or min(numbers, default=-1) < -1:
-            raise _damaged_grid(f"those of column '{name}' are no list of whole numbers from -1 on")
+            raise damaged(f"those of column '{name}' are no list of whole numbers from -1 on")
         fits &= len(numbers) == meaning.cells
         runs_of_part: dict[int, list[Run]] = {}
         for cell, number in enumerate(numbers):
             runs_of_part.setdefault(number, []).append((cell, cell))
         parts_of_column[name] = frozenset(tuple(joined(runs)) for runs in runs_of_part.values())
         if not meaning.is_named and any(len(runs) > 1 for runs in parts_of_column[name]):
-            raise _damaged_grid(f"those of column '{name}' are not runs of its cells")
-        if meaning.cut_count and len(numbers) == meaning.cells:
-            present = numbers[bool(meaning.missing) :]
-            if any(number == following for number, following in pairwise(present)):
-                raise _damaged_grid(f"column '{name}' has cuts that part no regions")
+            raise damaged(f"those of column '{name}' are not runs of its cells")
+        present = pairwise(numbers[bool(meaning.missing) :])
+        if meaning.cut_count and len(numbers) == meaning.cells and any(number == after for number, after in present):
+            raise damaged(f"column '{name}' has cuts that part no regions")
     return RegionGrid(parts_of_column, fits)
-
-
-def _damaged_grid(fault: str) -> RecodingError:
-    return RecodingError(f"The parts of columns in the recoding are damaged: {fault}.")
 
 
 Part = tuple[Run, ...]
@@ -269,16 +268,12 @@ def parts_of(tree: RegionTree | RegionGrid, name: str) -> tuple[list[Part], IntA
 _COLUMN = ("name", "type", "scale", "missing", "domain", "cuts", "intervals", "order", "other", "taxonomy")
 
 
-@dataclass(frozen=True, slots=True)
-class Recoded:
-    """A recoding: its columns, in the order of the file, and its regions."""
-
-    meanings: Mapping[str, LabelMeaning]
-    tree: RegionTree | RegionGrid
-
-
-def read_recoding(recoding: object, date_formats: Mapping[str, str | None]) -> Recoded:
-    """The mapping of recoding.json; `date_formats` is how the spec says that dates are written, where it is silent."""
+def read_recoding(
+    recoding: object, date_formats: Mapping[str, str | None]
+) -> tuple[dict[str, LabelMeaning], RegionTree | RegionGrid]:
+    """The columns of recoding.json, in the order of the file, and its regions; `date_formats` is how the spec says that
+    dates are written, where it is silent.
+    """
     if not isinstance(recoding, Mapping):
         raise RecodingError("The recoding is not an object.")
     settings = JsonObject(recoding, "the recoding", RecodingError)
@@ -290,8 +285,8 @@ def read_recoding(recoding: object, date_formats: Mapping[str, str | None]) -> R
     settings.known(("format", "version", "columns", "nodes" if version == 1 else "parts"))
     meanings = read_meanings(settings, date_formats)
     if version == 2:
-        return Recoded(meanings, read_region_grid(settings.entries.get("parts"), meanings))
-    return Recoded(meanings, read_region_tree(settings.entries.get("nodes"), meanings))
+        return meanings, read_region_grid(settings.entries.get("parts"), meanings)
+    return meanings, read_region_tree(settings.entries.get("nodes"), meanings)
 
 
 def read_meanings(recoding: JsonObject, date_formats: Mapping[str, str | None]) -> dict[str, LabelMeaning]:

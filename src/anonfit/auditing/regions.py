@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from anonfit.auditing.boxes import Axis, Cells, LabelBoxes, axis_of, box_space, distinct_texts, locate_rows
 from anonfit.auditing.coding import BoolArray, Coded, IntArray, join_codes
@@ -101,16 +99,34 @@ def region_space(
     return RegionSpace(axes, sets, parts, box_space(axes, sets, parts), ())
 
 
-@dataclass(frozen=True, slots=True)
 class _RegionColumn:
     """A column of regions: the values of its parts, and the value of every part and group (-1: no region has it)."""
 
-    sets: list[ValueSet]  # (part)
-    part_of_region: IntArray
-    value_of_part: IntArray
-    value_of_group: IntArray
-    values: int
-    strangers: int  # different released values that no region has
+    def __init__(self, released: Released, meaning: LabelMeaning, tree: RegionTree | RegionGrid) -> None:
+        parts, self.part_of_region = parts_of(tree, meaning.name)
+        self.sets = [value_set(part, meaning) for part in parts]
+        keys = [_key(part, meaning) for part in parts]
+        number_of = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+        codes, texts = distinct_texts(released.heads[released.columns[meaning.name][0]])
+        numbers = np.array([number_of.get(_read(text, meaning), -1) for text in (None, *texts)], np.int64)
+        self.value_of_part, self.values = np.array([number_of[key] for key in keys], np.int64), len(number_of)
+        self.value_of_group = numbers[codes]
+        self.strangers = int(np.count_nonzero(numbers[np.unique(codes)] < 0))  # different values that no region has
+
+    def by_value(self) -> list[ValueSet]:
+        """The values of all parts that have the same representative."""
+        of_value: list[list[ValueSet]] = [[] for _ in range(self.values)]
+        for value, part in zip(self.value_of_part.tolist(), self.sets, strict=True):
+            of_value[value].append(part)
+        return [
+            ValueSet(
+                any(part.missing for part in parts),
+                any(part.everything for part in parts),
+                tuple(interval for part in parts for interval in part.intervals),
+                tuple(name for part in parts for name in part.names),
+            )
+            for parts in of_value
+        ]
 
 
 def read_representatives(
@@ -120,10 +136,10 @@ def read_representatives(
     if not tree.fits or set(meanings) != set(released.columns):
         count = max(1, released.groups)
         return LabelCheck(dict.fromkeys(released.columns, 0), {}, overlapping=None, no_region=count), None
-    columns = {name: _column(released, meanings[name], parts_of(tree, name)) for name in released.columns}
+    columns = {name: _RegionColumn(released, meanings[name], tree) for name in released.columns}
     groups = np.stack([column.value_of_group for column in columns.values()], axis=1)
     if isinstance(tree, RegionGrid):  # every combination of parts is a region
-        sets = [_by_value(column) for column in columns.values()]
+        sets = [column.by_value() for column in columns.values()]
         known = (groups >= 0).all(axis=1)
         labels, group_of_region = groups[known], np.flatnonzero(known)
         strange = int(np.count_nonzero(~known))
@@ -142,40 +158,6 @@ def read_representatives(
     boxes = replace(boxes, group_of_box=group_of_region[boxes.group_of_box], shared=shared)
     unreadable = {name: column.strangers for name, column in columns.items()}
     return LabelCheck(unreadable, {}, overlapping=0, no_region=strange), boxes
-
-
-def _column(released: Released, meaning: LabelMeaning, parts_of_column: tuple[list[Part], IntArray]) -> _RegionColumn:
-    """A column of regions beside the released values of it."""
-    parts, part_of_region = parts_of_column
-    keys = [_key(part, meaning) for part in parts]
-    number_of = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-    codes, texts = distinct_texts(released.heads[released.columns[meaning.name][0]])
-    numbers = np.array([number_of.get(_read(text, meaning), -1) for text in (None, *texts)], np.int64)
-    used = numbers[np.unique(codes)]
-    return _RegionColumn(
-        [value_set(part, meaning) for part in parts],
-        part_of_region,
-        np.array([number_of[key] for key in keys], np.int64),
-        numbers[codes],
-        len(number_of),
-        int(np.count_nonzero(used < 0)),
-    )
-
-
-def _by_value(column: _RegionColumn) -> list[ValueSet]:
-    """The values of all parts that have the same representative."""
-    of_value: list[list[ValueSet]] = [[] for _ in range(column.values)]
-    for value, part in zip(column.value_of_part.tolist(), column.sets, strict=True):
-        of_value[value].append(part)
-    return [
-        ValueSet(
-            any(part.missing for part in parts),
-            any(part.everything for part in parts),
-            tuple(interval for part in parts for interval in part.intervals),
-            tuple(name for part in parts for name in part.names),
-        )
-        for parts in of_value
-    ]
 
 
 def _group_of(regions: IntArray, groups: IntArray, bounds: Iterable[int]) -> IntArray:
@@ -255,7 +237,7 @@ def observed_groups(
     _, region, count = np.unique(parts[known], axis=0, return_inverse=True, return_counts=True)
     known[np.flatnonzero(known)[count[region.reshape(-1)] > 1]] = False
     observed = [
-        _ObservedColumn.of(axis, of_column, units[name], column)
+        _ObservedColumn(axis, of_column, units[name], column)
         for axis, of_column, (name, column) in zip(space.axes, runs, columns.items(), strict=True)
     ]
     boxes = box_space(space.axes, space.sets, parts[known])
@@ -300,51 +282,33 @@ def _inside(runs: Sequence[list[Run]], space: RegionSpace, place: int, labels: I
     return inside[of_pair.reshape(-1)]
 
 
-@dataclass(slots=True)
 class _ObservedColumn:
     """What a column's labels say, and what the records of every group have: of numbers and dates the cells they reach
     from and to, of leaves and words which there are, as one sum.
     """
 
-    table: IntArray | None  # (cell) the leaf or word, -1: none; None: numbers and dates
-    by_ends: bool  # a label tells only the first and the last value
-    low: IntArray  # (group) as the label says
-    high: IntArray
-    missing: BoolArray
-    signs: npt.NDArray[np.uint64]
-    seen_low: IntArray
-    seen_high: IntArray
-    seen_missing: BoolArray
-    pairs: IntArray  # of a group and a leaf or word, as one number
-
-    @classmethod
-    def of(cls, axis: Axis, runs: Sequence[list[Run]], units: Sequence[ValueSet], labels: ReleasedLabels) -> Self:
-        of_group, groups = labels.of_group, len(labels.of_group)
-        table = axis.numbers(units) if units else None
+    def __init__(
+        self, axis: Axis, runs: Sequence[list[Run]], units: Sequence[ValueSet], labels: ReleasedLabels
+    ) -> None:
+        groups = len(labels.of_group)
+        self.by_ends = labels.meaning.tree is None  # a label tells only the first and the last value
+        self.table = axis.numbers(units) if units else None  # (cell) the leaf or word; None: numbers and dates
         present = [[(max(1, low), high) for low, high in label if high > 0] for label in runs]
         low = np.array([label[0][0] if label else axis.cells for label in present], np.int64)
         high = np.array([label[-1][1] if label else -1 for label in present], np.int64)
         signs = np.zeros(len(runs), np.uint64)
-        if table is not None:
-            for place, label in enumerate(present):
-                held = [table[first : last + 1] for first, last in label]
-                numbers = np.unique(np.concatenate(held)) if held else np.empty(0, np.int64)
-                numbers = numbers[numbers >= 0]
-                signs[place] = mixed(numbers.astype(np.uint64) + np.uint64(1)).sum(dtype=np.uint64)
-                low[place], high[place] = (numbers[0], numbers[-1]) if len(numbers) else (axis.cells, -1)
+        for place, label in enumerate(present if self.table is not None else ()):
+            held = [self.table[first : last + 1] for first, last in label if self.table is not None]
+            numbers = np.unique(np.concatenate([np.empty(0, np.int64), *held]))
+            numbers = numbers[numbers >= 0]
+            signs[place] = mixed(numbers.astype(np.uint64) + np.uint64(1)).sum(dtype=np.uint64)
+            low[place], high[place] = (numbers[0], numbers[-1]) if len(numbers) else (axis.cells, -1)
         missing = np.array([bool(label) and label[0][0] == 0 for label in runs], np.bool_)
-        return cls(
-            table,
-            labels.meaning.tree is None,
-            low[of_group],
-            high[of_group],
-            missing[of_group],
-            signs[of_group],
-            np.full(groups, axis.cells, np.int64),
-            np.full(groups, -1, np.int64),
-            np.zeros(groups, np.bool_),
-            np.empty(0, np.int64),
-        )
+        # (group) as the label says, and as was seen
+        self.low, self.high, self.signs = low[labels.of_group], high[labels.of_group], signs[labels.of_group]
+        self.missing, self.seen_missing = missing[labels.of_group], np.zeros(groups, np.bool_)
+        self.seen_low, self.seen_high = np.full(groups, axis.cells, np.int64), np.full(groups, -1, np.int64)
+        self.pairs = np.empty(0, np.int64)  # of a group and a leaf or word, as one number
 
     def add(self, groups: IntArray, cells: Cells) -> None:
         """More records."""

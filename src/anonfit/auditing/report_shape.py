@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from anonfit.auditing.labels import read_label, speller
-from anonfit.auditing.meanings import LabelMeaning
+from anonfit.auditing.meanings import LabelMeaning, object_of, text_of
 from anonfit.auditing.result import Finding
 
 Json = Mapping[str, Any]
@@ -232,6 +233,15 @@ def alike(left: Any, right: Any) -> bool:
 def entries(value: Any) -> Json:
     """The entries of an object of JSON; of anything else, none."""
     return value if isinstance(value, Mapping) else {}
+
+
+def read_report(path: Path, kind: str) -> dict[str, Any] | None:
+    """The object of a JSON file that is a report of this kind; None for anything else."""
+    try:
+        content = object_of(text_of(path))
+    except (OSError, ValueError):
+        return None
+    return content if (content.get("format"), content.get("version")) == (kind, 1) else None
 
 
 def listed_objects(value: Any) -> list[Json]:

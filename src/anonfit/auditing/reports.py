@@ -18,7 +18,7 @@ from polars.selectors import by_name
 from anonfit.auditing import folder as folders
 from anonfit.auditing.findings import met_by_source
 from anonfit.auditing.folder import Folder, Promise
-from anonfit.auditing.meanings import JsonObject, LabelMeaning, object_of, text_of
+from anonfit.auditing.meanings import JsonObject, LabelMeaning, text_of
 from anonfit.auditing.reading import is_text_file, open_table
 from anonfit.auditing.recoding import read_meanings
 from anonfit.auditing.report_shape import (
@@ -32,6 +32,7 @@ from anonfit.auditing.report_shape import (
     has_shape,
     listed_objects,
     not_retold,
+    read_report,
     spelled,
 )
 from anonfit.auditing.result import DROPPED, UNKNOWN_PERSONS, WITHHELD, Audit, Finding
@@ -197,7 +198,7 @@ _OF_FOLDER = (
 
 def check_report(folder: Folder, promise: Promise, audit: Audit, retell: Retell | None) -> list[Finding]:
     """report.json tells what was recounted, the manifest the same findings, and report.html nothing else."""
-    report = _read(folder.path / "report.json")
+    report = read_report(folder.path / "report.json", "anonfit report")
     if report is None or set(report) - set(_SECTIONS) or not isinstance(report.get("audit"), Mapping):
         bad = "The report is not one of anonfit, or has sections that are none."
         return [Finding("report", "as recounted", "another", met=False, sentence=bad)]
@@ -231,16 +232,8 @@ def check_published(folder: Path, audit: Audit, retell: Retell) -> tuple[Finding
 
 def not_recounted(folder: Folder) -> tuple[str, ...]:
     """The sections of the report whose figures are not recounted, or not all of them."""
-    report = _read(folder.path / "report.json") or {}
+    report = read_report(folder.path / "report.json", "anonfit report") or {}
     return tuple(name for name in NOT_RECOUNTED if report.get(name))
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        content = object_of(text_of(path))
-    except (OSError, ValueError):
-        return None
-    return content if (content.get("format"), content.get("version")) == ("anonfit report", 1) else None
 
 
 def _of_demands(checked: CheckedReport) -> Finding:

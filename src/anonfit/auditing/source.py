@@ -30,19 +30,8 @@ from anonfit.auditing.values import RawValues
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedRows:
-    """The cells of raw rows, column by column, which rows were left out on purpose, and how many rows are `beyond` the
-    declared domain, have an `unknown` value, or were `dropped` for a missing one.
-    """
-
-    cells: list[Cells]  # (column)(row)
-    left_out: BoolArray  # (row)
-    numbers: Counter[str]
-
-
-@dataclass(frozen=True, slots=True)
 class Located:
-    """Where the raw rows lie in a release, and how many are as `PlacedRows` says, in `several` groups, or `withheld`:
+    """Where the raw rows lie in a release, and how many are as `place_rows` says, in `several` groups, or `withheld`:
     in none, though they were not left out.
     """
 
@@ -55,12 +44,11 @@ def locate_source(
     boxes: LabelBoxes, source: AuditedTable, *, quasi_identifiers: Sequence[str], **left_out: Any
 ) -> Located:
     """The group of every raw row by the labels alone; rows that were left out (see `place_rows`) are in none."""
-    placed = place_rows(boxes.axes, source, quasi_identifiers=quasi_identifiers, **left_out)
-    group, others = locate_rows(boxes, placed.cells, rows=len(placed.left_out))
-    group[placed.left_out] = -1
-    withheld = np.count_nonzero(group < 0) - np.count_nonzero(placed.left_out)
-    numbers = Counter(several=int(np.count_nonzero(others)), withheld=int(withheld))
-    return Located(group, placed.cells, placed.numbers + numbers)
+    cells, lost, numbers = place_rows(boxes.axes, source, quasi_identifiers=quasi_identifiers, **left_out)
+    group, others = locate_rows(boxes, cells, rows=len(lost))
+    group[lost] = -1
+    withheld = int(np.count_nonzero(group < 0) - np.count_nonzero(lost))
+    return Located(group, cells, numbers + Counter(several=int(np.count_nonzero(others)), withheld=withheld))
 
 
 def place_rows(
@@ -71,10 +59,10 @@ def place_rows(
     drops_missing: bool = False,
     complete: Sequence[str] = (),
     leaves_out_unknown: bool = False,
-) -> PlacedRows:
-    """The cells of every raw row. Rows with a missing value, or with one that the recoding does not know (a category,
-    or a number beyond the declared domain), may be left out on purpose; `complete` are columns beside the
-    quasi-identifiers that a row with a missing value was left out for, too.
+) -> tuple[list[Cells], BoolArray, Counter[str]]:
+    """The cells of raw rows, column by column, which rows were left out on purpose, and how many are `beyond` the
+    declared domain, have an `unknown` value, or were `dropped`. Left out may be rows with a missing value (`complete`
+    are further columns that must have one) and those with one that the recoding does not know.
     """
     require_columns(source, quasi_identifiers, purpose="a quasi-identifier")
     series = source.frame(quasi_identifiers).get_columns()
@@ -91,7 +79,7 @@ def place_rows(
         missing |= lacking.is_null().to_numpy()
     numbers = Counter(dropped=int(np.count_nonzero(missing)))
     numbers.update(beyond=sum(column.beyond for column in placed), unknown=sum(column.unknown for column in placed))
-    return PlacedRows([column.cells for column in placed], unknown | missing, numbers)
+    return [column.cells for column in placed], unknown | missing, numbers
 
 
 _ROWS, _PERSONS, _ENTITY, _GROUP = "rows", "persons", "entity", "group"
@@ -144,9 +132,9 @@ class Withholding:
 
     def _parts(self, batch: AuditedTable) -> IntArray:
         """The parts of every row's region, -1 where it has none."""
-        placed = place_rows(self.space.axes, batch, quasi_identifiers=self.names, **self.request.left_out)
-        parts = self.space.parts_at(placed.cells, len(placed.left_out))
-        parts[placed.left_out] = -1
+        cells, lost, _ = place_rows(self.space.axes, batch, quasi_identifiers=self.names, **self.request.left_out)
+        parts = self.space.parts_at(cells, len(lost))
+        parts[lost] = -1
         return parts
 
     def _missed(self, frame: pl.DataFrame, left: BoolArray) -> IntArray:
@@ -204,29 +192,23 @@ class SourceRows:
         return self.rows_at_once is None
 
     def batches(self) -> Iterator[tuple[AuditedTable, IntArray]]:
-        """The source, and the group of every row (-1: none); where labels cannot be read, all rows are in group 0."""
+        """The source, and the group of every row (-1: none); where labels cannot be read, all rows are in group 0. Once
+        it is known which rows had to be withheld, these are in no group.
+        """
         self.numbers = Counter()
         for batch in batches_of(self.table, self.table.names, self.rows_at_once):
             rows = batch.height()
             self.numbers["rows"] += rows
-            groups = np.zeros(rows, np.int64)
-            if self.boxes is not None:
-                located = self._locate(batch, self.boxes)
-                groups = located.group
-                self.numbers.update(located.numbers)
-            yield (batch if self.is_whole else batch.shortened()), groups
-
-    def _locate(self, batch: AuditedTable, boxes: LabelBoxes) -> Located:
-        """The groups of a batch; those that had to be withheld are in none, once that is known."""
-        if self.located is not None:
-            return self.located
-        located = locate_source(boxes, batch, quasi_identifiers=self.names, **self.request.left_out)
-        if self.seen is not None:
-            self.seen.add(located.group, located.cells)
-        self.located = replace(located, cells=[]) if self.is_whole else None
-        if self.judged is not None:
-            located.group[self.judged.withheld(batch)] = -1
-        return located
+            located = self.located or Located(np.zeros(rows, np.int64), [], Counter())
+            if self.boxes is not None and self.located is None:
+                located = locate_source(self.boxes, batch, quasi_identifiers=self.names, **self.request.left_out)
+                if self.seen is not None:
+                    self.seen.add(located.group, located.cells)
+                self.located = replace(located, cells=[]) if self.is_whole else None
+                if self.judged is not None:
+                    located.group[self.judged.withheld(batch)] = -1
+            self.numbers.update(located.numbers)
+            yield (batch if self.is_whole else batch.shortened()), located.group
 
     def locate(self, boxes: LabelBoxes | None, seen: ObservedValues | None) -> None:
         """Take the boxes of the released groups, and find in them the rows of a table that is one batch."""
@@ -261,51 +243,45 @@ class SourceRows:
             self.located.group[withholding.withheld(table)] = -1
 
 
-@dataclass(frozen=True, slots=True)
-class _Multisets:
-    """Released and raw rows as multisets of keys. A row of a `suppressed` group may be any raw row that is in no other
-    group; both tables are whole where there are such groups.
+def _of_file(released: Released, source: SourceRows, hashers: Hashers, *, keep: bool = False) -> KeyTally:
+    """The released rows as a multiset of keys; without labels that can be read all are in one group."""
+    tally = KeyTally(keep=keep)
+    for batch, groups in released.batches():
+        tally.add(groups if source.boxes is not None else np.zeros_like(groups), hashers.file(batch))
+    return tally
+
+
+def _of_source(
+    released: Released, source: SourceRows, hashers: Hashers, suppressed: BoolArray | None, *, keep: bool = False
+) -> KeyTally:
+    """The raw rows as a multiset of keys. A row of a `suppressed` group may be any raw row that is in no other group;
+    both tables are whole where there are such groups.
     """
-
-    released: Released
-    source: SourceRows
-    hashers: Hashers
-    suppressed: BoolArray | None
-
-    def of_file(self, *, keep: bool = False) -> KeyTally:
-        """The released rows; without labels that can be read all are in one group."""
-        tally = KeyTally(keep=keep)
-        for batch, groups in self.released.batches():
-            tally.add(groups if self.source.boxes is not None else np.zeros_like(groups), self.hashers.file(batch))
-        return tally
-
-    def of_source(self, *, keep: bool = False) -> KeyTally:
-        """The raw rows."""
-        tally = KeyTally(keep=keep)
-        for batch, groups in self.source.batches():
-            hashes = self.hashers.source(batch)
-            if self.suppressed is not None and self.source.boxes is not None:
-                file = self.released.of_row, self.hashers.file(self.released.table)
-                groups = _with_suppressed(*file, groups, hashes, self.suppressed)
-            tally.add(groups, hashes)
-        return tally
+    tally = KeyTally(keep=keep)
+    for batch, groups in source.batches():
+        hashes = hashers.source(batch)
+        if suppressed is not None and source.boxes is not None:
+            groups = _with_suppressed(released.of_row, hashers.file(released.table), groups, hashes, suppressed)
+        tally.add(groups, hashes)
+    return tally
 
 
 def compare_rows(
     released: Released, source: SourceRows, hashers: Hashers, *, tally: KeyTally | None, suppressed: BoolArray | None
 ) -> SourceCheck:
     """Compare (group, raw values) as multisets, values alone without labels; `tally`: the file's, if known."""
-    sets = _Multisets(released, source, hashers, suppressed)
-    file, raw = sets.of_file() if tally is None else tally, sets.of_source()
+    file = _of_file(released, source, hashers) if tally is None else tally
+    raw = _of_source(released, source, hashers, suppressed)
     not_observed, source.seen = 0 if source.seen is None else source.seen.wrong(), None
     if not source.is_whole:
         source.judge()
-        raw = raw if source.judged is None else sets.of_source()
+        raw = raw if source.judged is None else _of_source(released, source, hashers, suppressed)
     unmatched = absent_inside = 0
     if not file.equals(raw):
         if released.table.is_text or source.table.is_text:  # texts that differ may still be the same numbers
-            sets = replace(sets, hashers=Hashers.of(released, source.table, align=aligned_texts))
-        file, raw = sets.of_file(keep=True), sets.of_source(keep=True)
+            hashers = Hashers.of(released, source.table, align=aligned_texts)
+        file = _of_file(released, source, hashers, keep=True)
+        raw = _of_source(released, source, hashers, suppressed, keep=True)
         unmatched, absent_inside = file.differences(raw)
     numbers = source.numbers
     rows = numbers["rows"]

@@ -15,11 +15,11 @@ import polars as pl
 
 from anonfit.auditing.folder import Promise, check_makers, files_as_stated, json_of, read_promise
 from anonfit.auditing.labels import read_label
-from anonfit.auditing.meanings import JsonObject, LabelMeaning, object_of, text_of
+from anonfit.auditing.meanings import JsonObject, LabelMeaning, text_of
 from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.model_trees import MODEL, SavedTree, saved_tree_of
 from anonfit.auditing.reading import open_table, require_columns
-from anonfit.auditing.report_shape import Json, alike, as_recounted, as_retold, entries, not_retold
+from anonfit.auditing.report_shape import Json, alike, as_recounted, as_retold, entries, not_retold, read_report
 from anonfit.auditing.request import THRESHOLDS, Request, check_request, read_demand, read_targets
 from anonfit.auditing.result import PERSONS, Audit, Finding, Share, plain
 from anonfit.errors import ReleaseError
@@ -246,22 +246,14 @@ def check_tree_folder(
     folder: TreeFolder, audit: TreeAudit | None, rows: int | None, retell: RetellTree | None
 ) -> list[Finding]:
     """All findings on the folder itself; `audit` is that of its training `rows`, where these were given."""
-    report = _read(folder.path / REPORT)
+    report = read_report(folder.path / REPORT, "anonfit tree audit")
     files = files_as_stated(folder.path, folder.files, (MODEL, *folder.drawings, REPORT))
     findings = [*files, _of_model(folder)]
-    if report is None:
+    is_whole = report is not None and set(report) == _SECTIONS
+    if report is None or not is_whole or not all(isinstance(report[name], Mapping) for name in ("audit", "rows")):
         bad = "The audit that was written is not one of anonfit, or has sections that are none."
         return [*findings, Finding("report", "as recounted", "another", met=False, sentence=bad)]
     return [*findings, _of_figures(folder, audit, rows, report), *_of_texts(folder, report, retell)]
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        report = object_of(text_of(path))
-    except (OSError, ValueError):
-        return None
-    whole = set(report) == _SECTIONS and isinstance(report["audit"], Mapping) and isinstance(report["rows"], Mapping)
-    return report if whole and (report["format"], report["version"]) == ("anonfit tree audit", 1) else None
 
 
 def _of_model(folder: TreeFolder) -> Finding:

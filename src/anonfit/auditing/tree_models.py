@@ -33,26 +33,22 @@ def spans_of_tree(tree: ModelTree, frame: pl.DataFrame, public: Sequence[str]) -
     """
     cells = model_trees.cells_of(tree, frame, public)
     point_of_row, first = model_trees.points_of(tree, cells, len(frame))
-    leaves = tree.leaves
-    place = {leaf: number for number, leaf in enumerate(leaves)}
+    leaves = np.array(tree.leaves, np.int64)
+    place = {leaf: number for number, leaf in enumerate(tree.leaves)}
     width = (len(leaves) + 7) // 8
     step = max(1, _BYTES_AT_ONCE // width)
     numbers: dict[bytes, int] = {}
-    of_point = np.empty(len(first), np.int64)
+    of_point: list[int] = []
     for begin in range(0, len(first), step):
         chosen = first[begin : begin + step]
         bits = np.zeros((len(chosen), width), np.uint8)  # (point, leaf / 8)
-        for leaf, here in model_trees.route(
-            tree, {number: of_row[chosen] for number, of_row in cells.items()}, len(chosen)
-        ):
+        here = {number: of_row[chosen] for number, of_row in cells.items()}
+        for leaf, points in model_trees.route(tree, here, len(chosen)):
             byte, bit = divmod(place[leaf], 8)
-            bits[here, byte] |= np.uint8(1 << bit)
-        spans, which = np.unique(bits, axis=0, return_inverse=True)
-        names = np.array([numbers.setdefault(span.tobytes(), len(numbers)) for span in spans], np.int64)
-        of_point[begin : begin + len(chosen)] = names[which.reshape(-1)]
-    every = np.array(leaves, np.int64)
+            bits[points, byte] |= np.uint8(1 << bit)
+        of_point += [numbers.setdefault(span.tobytes(), len(numbers)) for span in bits]
     held = (np.unpackbits(np.frombuffer(bits, np.uint8), count=len(leaves), bitorder="little") for bits in numbers)
-    return of_point[point_of_row], [every[member == 1] for member in held]
+    return np.array(of_point, np.int64)[point_of_row], [leaves[member == 1] for member in held]
 
 
 def joined_spans(several: Sequence[IntArray], rows: int) -> IntArray:
@@ -167,6 +163,10 @@ _THRESHOLDS = (
     "Thresholds of scikit-learn lie halfway between values of two training rows; what these tell of their rows is not "
     "covered."
 )
+_OTHER_ROWS = (
+    "The leaves of the tree hold other numbers of rows than it was taught with: the data are not its training data, "
+    "and nothing is known of the individuals who are in these."
+)
 _FOREST = "All trees are taken to be released, each with its number of rows in every leaf."
 
 
@@ -274,14 +274,11 @@ def _of_trees(
 def _training_rows(tree: ModelTree, frame: pl.DataFrame, rows: IntArray, times: IntArray | None) -> Finding:
     """Whether the data are the rows that the tree was taught with, as far as its leaves say how many they were."""
     counted = np.bincount(model_trees.leaf_of_rows(tree, frame), weights=times, minlength=len(rows))
-    same = bool((counted[tree.leaves] == rows[tree.leaves]).all())
-    sentence = "The leaves of the tree hold as many rows as it was taught with."
-    if not same:
-        sentence = (
-            "The leaves of the tree hold other numbers of rows than it was taught with: the data are not its training "
-            "data, and nothing is known of the individuals who are in these."
-        )
-    return Finding("training data", "the rows it was taught with", "these" if same else "others", same, sentence)
+    if (counted[tree.leaves] == rows[tree.leaves]).all():
+        found, met, sentence = "these", True, "The leaves of the tree hold as many rows as it was taught with."
+    else:
+        found, met, sentence = "others", False, _OTHER_ROWS
+    return Finding("training data", "the rows it was taught with", found, met, sentence)
 
 
 def _populations(saved: SavedTree, frame: pl.DataFrame, target: str, persons: RowPersons) -> Finding:

@@ -16,7 +16,7 @@ from anonfit.auditing import coding, tree_folder
 from anonfit.auditing.coding import IntArray, RowGroups, RowPersons
 from anonfit.auditing.counting import group_sizes, share_of
 from anonfit.auditing.measuring import audit_request
-from anonfit.auditing.model_trees import MODEL, ModelTree, SavedTree
+from anonfit.auditing.model_trees import MODEL, SavedTree
 from anonfit.auditing.reading import open_table, require_columns
 from anonfit.auditing.request import THRESHOLDS, Request, read_demand, read_targets
 from anonfit.auditing.result import Audit, CountedFigure, Share
@@ -201,7 +201,12 @@ def _measured(
         of_row, hidden = joined_spans([of_row, classes], len(frame)), None
     values = None if hidden is None else frame[hidden]
     sizes = coding.persons_in_groups(persons, of_row, int(of_row.max()) + 1)
-    spans = _audit(columns, frame, of_row, **demands)
+    spans = _audit(columns, frame, of_row, demands)
+    trees = []
+    for tree, of_tree in model.trees:
+        of_one = group_sizes(coding.persons_in_groups(persons, of_tree, int(of_tree.max()) + 1), k)
+        certain = None if values is None else _exposed(persons, of_tree, values, (1.0,))[0].persons
+        trees.append(OneTree(len(tree.leaves), of_one.groups, of_one.smallest, of_one.persons_below_k, certain))
     return TreeAudit(
         kind=model.kind,
         public=columns.public,
@@ -211,7 +216,7 @@ def _measured(
         outcomes=model.outcomes,
         spans=replace(spans, findings=(*model.findings, *spans.findings), notes=(*spans.notes, *model.notes)),
         exposed=() if values is None else _exposed(persons, of_row, values, confidences),
-        trees=tuple(_one_tree(tree, of_tree, persons, values, k) for tree, of_tree in model.trees),
+        trees=tuple(trees),
         of_spans=_of_spans(columns, frame, model, of_row, sizes),
     )
 
@@ -232,21 +237,13 @@ def _of_spans(
     return tuple(sorted(spans, key=lambda span: (span.leaves, span.of_class or "")))
 
 
-def _audit(
-    columns: _Columns,
-    frame: pl.DataFrame,
-    of_row: IntArray,
-    *,
-    k: int | None,
-    diversity: Sequence[Mapping[str, Any]],
-    max_confidence: float | None,
-) -> Audit:
+def _audit(columns: _Columns, frame: pl.DataFrame, of_row: IntArray, asked: Mapping[str, Any]) -> Audit:
     """The audit of the table in which everybody's span stands in place of the public columns."""
     span = "span"
     while span in frame.columns:
         span += "_"
     private = [name for name in columns.private if name != columns.entity]
-    demands = tuple(read_demand(entry) for entry in diversity)
+    max_confidence, demands = asked["max_confidence"], tuple(read_demand(entry) for entry in asked["diversity"])
     if strange := [demand.column for demand in demands if demand.column not in private]:
         raise DataError(f"Diversity is asked of {listed(strange)}, which is no private column.")
     # Other private columns are not told of anybody, so nothing is said of them.
@@ -260,7 +257,7 @@ def _audit(
         Request(
             data=table,
             quasi_identifiers=(span,),
-            k=k,
+            k=asked["k"],
             entity=columns.entity,
             count=columns.numbers,
             diversity=demands,
@@ -296,11 +293,3 @@ def _exposed(
         ClassExposure(confidence, share_of(sizes, most >= confidence * sizes * (1 - 1e-12)))
         for confidence in sorted({*confidences, 1.0})
     )
-
-
-def _one_tree(
-    tree: ModelTree, of_row: IntArray, persons: RowPersons, values: pl.Series | None, k: int | None
-) -> OneTree:
-    sizes = group_sizes(coding.persons_in_groups(persons, of_row, int(of_row.max()) + 1), k)
-    certain = None if values is None else _exposed(persons, of_row, values, (1.0,))[0].persons
-    return OneTree(len(tree.leaves), sizes.groups, sizes.smallest, sizes.persons_below_k, certain)
