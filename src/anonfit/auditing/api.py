@@ -18,8 +18,8 @@ from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.reading import is_text_file, open_table
 from anonfit.auditing.recoding import RegionGrid, RegionTree, read_recoding, read_region_grid, read_region_tree
 from anonfit.auditing.released import Regions
-from anonfit.auditing.report_shape import listed_objects
-from anonfit.auditing.reports import Retell, check_report, not_recounted
+from anonfit.auditing.report_shape import Retell, listed_objects
+from anonfit.auditing.reports import check_report, not_recounted
 from anonfit.auditing.request import (
     THRESHOLDS,
     Attacker,
@@ -342,7 +342,7 @@ def audit_data(
         leaves_out_unknown=True,
         missing=promise.missing if missing is None else tuple(missing),
         codes=promise.codes,
-        keys=(*quasi_identifiers, *promise.tested),
+        keys=(*quasi_identifiers, *(promise.having("sensitive", "insensitive") if promise.tests_raw_columns else ())),
         is_release=True,
         rows_at_once=rows_at_once,
         findings=tuple(noticed),

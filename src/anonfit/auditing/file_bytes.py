@@ -130,7 +130,7 @@ def arrow_faults(path: Path) -> set[str]:
         blocks = [block for number in (2, 3) for block in footer.root.structs(number, "<qi4xq")]
         place = min((block[0] for block in blocks), default=end)
         faults |= parquet_bytes.message_faults(bytes(data[8:place]), types)
-        layout = _Layout(data, fields, faults)
+        layout = _ArrowBuffers(data, fields, faults)
         for begin, described, body in sorted(blocks):
             faults |= {UNREFERRED} if begin != place else set()
             layout.add(begin, described, body)
@@ -145,7 +145,7 @@ def arrow_faults(path: Path) -> set[str]:
     return faults
 
 
-def _column_faults(column: pl.Series, field: _Field, texts: list[int | None], layout: _Layout) -> set[str]:
+def _column_faults(column: pl.Series, field: _Field, texts: list[int | None], layout: _ArrowBuffers) -> set[str]:
     """Buffers and dictionaries are as long as a column's values, and there is nothing beneath missing ones."""
     if field.dictionary is not None:
         used = column.drop_nulls().unique().cast(pl.String)
@@ -212,7 +212,7 @@ def _buffer(array: _Array, number: int, width: int) -> np.ndarray[Any, np.dtype[
     return held.reshape(-1, width or 1)[array.offset :]
 
 
-class _Layout:
+class _ArrowBuffers:
     """The lengths that the buffers of a file have, unpacked."""
 
     def __init__(self, data: mmap, fields: list[_Field], faults: set[str]) -> None:

@@ -179,7 +179,7 @@ class Promise:
     codes: Mapping[str, tuple[str, ...]]  # values that mean missing in single columns
     missing: tuple[str, ...]
     drops_missing: bool
-    tests_raw_columns: bool  # made by a tree, which may test them
+    tests_raw_columns: bool  # made by a tree, which may test them and had to know their missing values
     suppression_limit: float
     max_confidence: float
     attack_limit: float
@@ -195,11 +195,6 @@ class Promise:
     def having(self, *roles: str) -> tuple[str, ...]:
         """The columns that have one of these roles."""
         return tuple(name for name, role in self.roles.items() if role in roles)
-
-    @property
-    def tested(self) -> tuple[str, ...]:
-        """The raw columns that a tree may have tested, whose missing values it had to know."""
-        return self.having("sensitive", "insensitive") if self.tests_raw_columns else ()
 
     @property
     def complete(self) -> tuple[str, ...]:

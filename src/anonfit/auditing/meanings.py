@@ -124,9 +124,7 @@ class JsonObject:
             elif isinstance(value, str):
                 is_plain = _WORD.fullmatch(value) is not None
             else:
-                is_plain = (
-                    value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < 1 << 63)
-                )
+                is_plain = isinstance(value, float | None) or (isinstance(value, int) and abs(value) < 1 << 63)
             if not is_plain:
                 raise self.error(f"'{name}' in {self.label} is not a number or a word that a setting may be.")
         return self
@@ -180,10 +178,8 @@ def laid_out(path: Path) -> bool:
             return "{\n" + ",\n".join(f"  {_spaced(key)}: {_dense(part)}" for key, part in value.items()) + "\n }"
         return "[\n" + ",\n".join("  " + (_spaced if name == "columns" else _dense)(part) for part in value) + "\n ]"
 
-    return (
-        "{\n" + ",\n".join(f" {_spaced(name)}: {lines(name, value)}" for name, value in content.items()) + "\n}\n"
-        == text
-    )
+    written = ",\n".join(f" {_spaced(name)}: {lines(name, value)}" for name, value in content.items())
+    return text == "{\n" + written + "\n}\n"
 
 
 # --- meanings -----------------------------------------------------------------------------------------------------

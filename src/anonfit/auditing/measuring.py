@@ -244,6 +244,7 @@ class _AuditRun:
         """All figures but those on labels, on the source and on the order of rows."""
         request, released, evidence = self.request, self.released, counted.evidence
         sizes, entities = evidence.sizes, evidence.persons.entities is not None
+        rows_of_run = np.diff(released.runs.ends, prepend=0)
         journalist, population = findings.journalist_figures(released, request, sizes=sizes, boxes=boxes)
         counts = "entities" if entities else "rows" if request.count is None else "count column"
         return Audit(
@@ -252,7 +253,7 @@ class _AuditRun:
             counted=UNKNOWN_PERSONS if evidence.persons_unknown else counts,
             quasi_identifiers=request.quasi_identifiers,
             sizes=group_sizes(sizes, request.k),
-            suppressed_rows=Share(int(released.rows_of_group[released.suppressed].sum()), released.rows),
+            suppressed_rows=Share(int(rows_of_run[released.suppressed[released.runs.group]].sum()), released.rows),
             sets=self._set_sizes(evidence),
             diversity=counted.diversity,
             prosecutor=findings.prosecutor_risk(sizes, request.thresholds),

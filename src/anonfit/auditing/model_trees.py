@@ -58,20 +58,15 @@ class ModelTree:
         return [node for node, column in enumerate(self.tested) if column < 0]
 
 
-def cells_of(tree: ModelTree, frame: pl.DataFrame, names: Sequence[str]) -> dict[int, IntArray]:
-    """The cell of every row, for those of these columns that are tested somewhere."""
-    return {
-        number: tree.columns[number].place(frame[tree.columns[number].name])
-        for number in sorted(set(tree.tested) - {-1})
-        if tree.columns[number].name in names
-    }
-
-
-def points_of(tree: ModelTree, cells: Mapping[int, IntArray], rows: int) -> tuple[IntArray, IntArray]:
-    """Rows with the same cells are one point: the point of every row, and the first row of each."""
+def points_of(tree: ModelTree, frame: pl.DataFrame, names: Sequence[str]) -> tuple[IntArray, int, dict[int, IntArray]]:
+    """Rows with the same cells in those of these columns that are tested somewhere are one point: the point of every
+    row, how many there are, and the cells of each by the number of the column.
+    """
+    tested = [number for number in sorted(set(tree.tested) - {-1}) if tree.columns[number].name in names]
+    cells = {number: tree.columns[number].place(frame[tree.columns[number].name]) for number in tested}
     columns = [Coded(of_row - NOWHERE, tree.columns[number].size - NOWHERE) for number, of_row in cells.items()]
-    codes, first = numbered(join_codes(columns, rows)[0])
-    return codes - 1, first
+    codes, first = numbered(join_codes(columns, len(frame))[0])
+    return codes - 1, len(first), {number: of_row[first] for number, of_row in cells.items()}
 
 
 def route(tree: ModelTree, cells: Mapping[int, IntArray], points: int) -> Iterator[tuple[int, IntArray]]:
@@ -105,12 +100,11 @@ def route(tree: ModelTree, cells: Mapping[int, IntArray], points: int) -> Iterat
 
 def leaf_of_rows(tree: ModelTree, frame: pl.DataFrame) -> IntArray:
     """The leaf that every row really comes to."""
-    cells = cells_of(tree, frame, tree.names)
-    of_row, first = points_of(tree, cells, len(frame))
-    leaf_of_point = np.full(len(first), NOWHERE, np.int64)
-    for leaf, here in route(tree, {number: of_column[first] for number, of_column in cells.items()}, len(first)):
+    point_of_row, points, cells = points_of(tree, frame, tree.names)
+    leaf_of_point = np.full(points, NOWHERE, np.int64)
+    for leaf, here in route(tree, cells, points):
         leaf_of_point[here] = leaf
-    return leaf_of_point[of_row]
+    return leaf_of_point[point_of_row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,11 +210,6 @@ class SavedTree:
     populations: str
     bins: Sequence[Sequence[float]] | None  # (leaf, class) persons or shares, as `populations` says
     predicts: Sequence[int]  # (leaf) a class
-
-    @property
-    def private(self) -> tuple[str, ...]:
-        """The columns that are not public."""
-        return tuple(name for name in self.tree.names if name not in self.public)
 
 
 def saved_tree_of(model: Any) -> SavedTree | None:

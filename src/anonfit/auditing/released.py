@@ -28,23 +28,24 @@ def batches_of(table: AuditedTable, names: Sequence[str], rows_at_once: int | No
     if rows_at_once is None:
         yield table
         return
+    chosen, is_empty = table.only(names), True
     options = reading_options(whole_lines=table.whole_lines)
-    frames = table.lazy.select(names).collect_batches(
+    frames = chosen.lazy.collect_batches(
         chunk_size=rows_at_once, maintain_order=True, engine="streaming", optimizations=options
     )
-    is_first = True
-    while True:
-        try:
-            frame = next(frames, None)
-            if frame is None and is_first:
-                frame = table.lazy.select(names).head(0).collect()
-        except (PolarsError, OSError):  # their text may quote a record
-            raise unreadable(table.label) from None
-        if frame is None:
-            return
-        is_first = False
-        batch = replace(table.only(names), lazy=frame.lazy(), width=max(1, len(names)))
-        yield replace(batch, lazy=batch.frame(names).lazy(), kind="clean")
+
+    def batch(frame: pl.DataFrame) -> AuditedTable:
+        read = replace(chosen, lazy=frame.lazy(), width=max(1, len(names)))
+        return replace(read, lazy=read.frame(names).lazy(), kind="clean")
+
+    try:
+        for frame in frames:
+            yield batch(frame)
+            is_empty = False
+        if is_empty:
+            yield batch(chosen.lazy.head(0).collect())
+    except (PolarsError, OSError):  # their text may quote a record
+        raise unreadable(table.label) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +54,6 @@ class GroupRuns:
 
     group: IntArray  # (run)
     ends: IntArray  # (run) the row after its last
-
-    @property
-    def rows(self) -> int:
-        """The rows of all runs."""
-        return int(self.ends[-1]) if len(self.ends) else 0
 
     @property
     def are_groups(self) -> bool:
@@ -91,18 +87,12 @@ class Released:
     @property
     def rows(self) -> int:
         """The number of rows of the file."""
-        return self.runs.rows
+        return int(self.runs.ends[-1]) if len(self.runs.ends) else 0
 
     @property
     def of_row(self) -> IntArray:
         """The group of every row."""
         return self.runs.of_rows(0, self.rows)
-
-    @property
-    def rows_of_group(self) -> IntArray:
-        """The number of rows of every group."""
-        rows = np.diff(self.runs.ends, prepend=0)
-        return np.bincount(self.runs.group, weights=rows, minlength=self.groups).astype(np.int64)
 
     @property
     def suppressed(self) -> BoolArray:
@@ -174,7 +164,11 @@ class RowOrder:
         self.sorted_as = {name: [True, True] for name in released.raw}
         self.last: pl.DataFrame | None = None
         self.last_group = -1
-        self._heads_are_sorted: bool | None = None
+        held = frozenset(released.heads.columns)
+        keys = [released.heads[name] for name in released.table.names if name in held]
+        # Groups are numbered as they appear: one of several runs appears again, after others.
+        neighbours = np.ones(max(0, released.groups - 1), np.bool_)
+        self.heads_are_sorted = released.runs.are_groups and self._compare([keys], neighbours, whole=True)
 
     def add(self, batch: AuditedTable, groups: IntArray) -> None:
         """The next rows, and their groups."""
@@ -192,13 +186,7 @@ class RowOrder:
     @property
     def is_sorted(self) -> bool:
         """Whether groups and columns are in one of their orders, as far as rows were seen."""
-        if self._heads_are_sorted is None:
-            heads, held = self.released.heads, frozenset(self.released.heads.columns)
-            keys = [heads[name] for name in self.released.table.names if name in held]
-            # Groups are numbered as they appear: one of several runs appears again, after others.
-            neighbours = np.ones(max(0, self.released.groups - 1), np.bool_)
-            self._heads_are_sorted = self.released.runs.are_groups and self._compare([keys], neighbours, whole=True)
-        return self._heads_are_sorted and all(any(readings) for readings in self.sorted_as.values())
+        return self.heads_are_sorted and all(any(readings) for readings in self.sorted_as.values())
 
     def _compare(self, chunks: Iterable[list[pl.Series]], tied: BoolArray, *, whole: bool = False) -> bool:
         """Whether rows are sorted by columns, `tied` ones by these alone; of `whole` columns one order is enough."""
@@ -382,9 +370,9 @@ def guess_meanings(released: Released, source: AuditedTable) -> Mapping[str, Lab
             meanings[name] = LabelMeaning(name, "date" if raw.dtype.is_temporal() else "continuous")
             continue
         labels = distinct_texts(released.heads[columns[0]])[1]
-        fitting = [meaning for meaning in _candidates(name, raw) if _fits(labels, meaning, raw)]
-        if fitting:
-            meanings[name] = fitting[0]
+        for meaning in _candidates(name, raw):
+            if name not in meanings and _fits(labels, meaning, raw):
+                meanings[name] = meaning
     return meanings
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
@@ -18,6 +18,11 @@ from anonfit.auditing.meanings import LabelMeaning, object_of, text_of
 from anonfit.auditing.result import Finding
 
 Json = Mapping[str, Any]
+Retell = Callable[[Path, Json, Json], tuple[Json, Mapping[str, str]]]
+"""Given a folder, its manifest and its report: the report with all that follows from the rest told anew, and the texts
+of other files by their names. Who audits lends it, since the audit shares no code with what writes reports."""
+Told = tuple[Sequence[str], str, str]
+"""Files, and what is said of them if they follow from the report, and if they do not."""
 _FEW = re.compile(r"(all but )?fewer than \d{1,18}( persons)?|not told", re.ASCII)
 _PART = re.compile(r"[<≥] [-+.\de]+|\[[-+.\de]+, [-+.\de]+\)|(-?\d+ days?, )?\d+:\d\d:\d\d(\.\d+)?", re.ASCII)
 """Parts of numbers, and spans and times of day, which files write in many ways."""
@@ -249,21 +254,24 @@ def listed_objects(value: Any) -> list[Json]:
     return [entry for entry in (value if isinstance(value, list) else ()) if isinstance(entry, Mapping)]
 
 
-def not_retold(names: Iterable[str], code: str) -> list[Finding]:
-    """What is said where nobody lent the code that tells texts anew."""
-    sentence = f"Not compared: nobody lent this audit the code that {code}."
-    return [Finding(name, None, None, None, sentence) for name in names]
-
-
 def as_retold(
-    sentences: Mapping[str, tuple[str, str]], compare: Callable[[], tuple[bool, ...]], *, made_by: Any, what: str
+    folder: Path, manifest: Json, report: Json, retell: Retell | None, told: Mapping[str, Told], *, code: str, what: str
 ) -> list[Finding]:
-    """Whether texts are those that follow from figures, as far as this version of anonfit can say."""
+    """Whether a report and the texts of files are those that follow from its figures, as far as this version of anonfit
+    can say; `retell` is None where nobody lent the code.
+    """
+    if retell is None:
+        sentence = f"Not compared: nobody lent this audit the code that {code}."
+        return [Finding(name, None, None, None, sentence) for name in told]
     try:
-        same = compare()
+        retold, pages = retell(folder, manifest, report)
+        same = {
+            name: all(text_of(folder / file) == pages[file] for file in files) for name, (files, *_) in told.items()
+        }
+        same["report texts"] = alike(dict(report), dict(retold))
     except Exception:  # something of another shape than any that was ever written
-        same = (False,) * len(sentences)
-    if all(same) or made_by == version("anonfit"):
-        return [as_recounted(name, holds, *both) for (name, both), holds in zip(sentences.items(), same, strict=True)]
+        same = dict.fromkeys(told, False)
+    if all(same.values()) or manifest.get("anonfit") == version("anonfit"):
+        return [as_recounted(name, same[name], good, bad) for name, (_, good, bad) in told.items()]
     sentence = f"Not checked: another version of anonfit made {what} and may say it in other words; audit it with that."
-    return [Finding(name, "as told anew", None, None, sentence) for name in sentences]
+    return [Finding(name, "as told anew", None, None, sentence) for name in told]

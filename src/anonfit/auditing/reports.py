@@ -6,7 +6,7 @@ of utility, is named as not recounted."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -18,20 +18,21 @@ from polars.selectors import by_name
 from anonfit.auditing import folder as folders
 from anonfit.auditing.findings import met_by_source
 from anonfit.auditing.folder import Folder, Promise
-from anonfit.auditing.meanings import JsonObject, LabelMeaning, text_of
+from anonfit.auditing.meanings import JsonObject, LabelMeaning
 from anonfit.auditing.reading import is_text_file, open_table
 from anonfit.auditing.recoding import read_meanings
 from anonfit.auditing.report_shape import (
     NOT_RECOUNTED,
     Json,
     KnownTexts,
+    Retell,
+    Told,
     alike,
     as_recounted,
     as_retold,
     entries,
     has_shape,
     listed_objects,
-    not_retold,
     read_report,
     spelled,
 )
@@ -178,10 +179,6 @@ def _in_any_order(source: Any) -> dict[str, Any]:
     compared = entries(source).get("compared")
     return {**entries(source), "compared": sorted(map(str, compared if isinstance(compared, list) else [compared]))}
 
-
-Retell = Callable[[Path, Json, Json], tuple[Json, Mapping[str, str]]]
-"""Given a folder, its manifest and its report: the report with all that follows from the rest told anew, and its pages.
-Who audits lends it, since the audit shares no code with what writes reports."""
 
 _SECTIONS = (
     *("format", "version", "asked", "attacker", "not_covered", "rows", "columns", "formulas", "diversity"),
@@ -340,26 +337,24 @@ def _of_attack(checked: CheckedReport) -> Finding:
 def _of_texts(checked: CheckedReport, retell: Retell | None) -> list[Finding]:
     """All that follows from figures, manifest and recoding is what they give, and the page is that of the report."""
     folder = checked.folder
-    sentences = {
+    told: dict[str, Told] = {
         "report texts": (
+            (),
             "The sentences of the report follow from its figures and the manifest.",
             "The report says something else than follows from its figures and the manifest.",
         ),
-        "report page": ("The page is that of the report.", "The page says something else than the report."),
-    }
-    notes = [name for name in folders.NOTES if name in folder.files]
-    if notes:
-        sentences["report notes"] = (
+        "report page": (
+            ("report.html",),
+            "The page is that of the report.",
+            "The page says something else than the report.",
+        ),
+        "report notes": (
+            [name for name in folders.NOTES if name in folder.files],
             "README.txt and codebook.csv follow from the manifest, the recoding and the report.",
             "README.txt or codebook.csv say something else than the manifest, the recoding and the report.",
-        )
-    if retell is None:
-        return not_retold(sentences, "tells a report anew")
-
-    def compare(tell: Retell = retell) -> tuple[bool, ...]:
-        report, pages = tell(folder.path, folder.manifest, checked.report)
-        same = {name: text_of(folder.path / name) == pages[name] for name in ("report.html", *notes)}
-        told = [all(same[name] for name in notes)] if notes else []
-        return alike(dict(checked.report), dict(report)), same["report.html"], *told
-
-    return as_retold(sentences, compare, made_by=folder.manifest.get("anonfit"), what="the report")
+        ),
+    }
+    if not told["report notes"][0]:
+        del told["report notes"]
+    made = (folder.path, folder.manifest, checked.report)
+    return as_retold(*made, retell, told, code="tells a report anew", what="the report")

@@ -5,7 +5,7 @@ tree.svg tell just that."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,18 +15,17 @@ import polars as pl
 
 from anonfit.auditing.folder import Promise, check_makers, files_as_stated, json_of, read_promise
 from anonfit.auditing.labels import read_label
-from anonfit.auditing.meanings import JsonObject, LabelMeaning, text_of
+from anonfit.auditing.meanings import JsonObject, LabelMeaning
 from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.model_trees import MODEL, SavedTree, saved_tree_of
 from anonfit.auditing.reading import open_table, require_columns
-from anonfit.auditing.report_shape import Json, alike, as_recounted, as_retold, entries, not_retold, read_report
+from anonfit.auditing.report_shape import Json, Retell, Told, alike, as_recounted, as_retold, entries, read_report
 from anonfit.auditing.request import THRESHOLDS, Request, check_request, read_demand, read_targets
 from anonfit.auditing.result import PERSONS, Audit, Finding, Share, plain
 from anonfit.errors import ReleaseError
 
-RetellTree = Callable[[Path, Json, Json], tuple[Json, Mapping[str, str]]]
-"""Given a folder, its manifest and its audit.json: that with all that follows from the rest told anew, and the texts of
-the drawings by the names of their files. Who audits lends it."""
+RetellTree = Retell
+"""The same of a tree's folder and its audit.json, with the texts of the drawings."""
 
 FORMAT = "anonfit tree release"
 REPORT = "audit.json"
@@ -287,25 +286,20 @@ def _of_figures(folder: TreeFolder, audit: TreeAudit | None, rows: int | None, r
 
 def _of_texts(folder: TreeFolder, report: Json, retell: RetellTree | None) -> list[Finding]:
     """All that follows from model, manifest and figures is what they give, and the drawings are those of the tree."""
-    sentences = {
+    told: dict[str, Told] = {
         "report texts": (
+            (),
             "The sentences of the audit follow from the tree.",
             "The audit that was written says something else.",
         ),
         "drawings": (
+            folder.drawings,
             "The drawings and pages are those of the tree.",
             "tree.txt, tree.svg, report.html or README.txt are no drawings or pages of the tree.",
         ),
     }
-    if retell is None:
-        return not_retold(sentences, "draws a tree and tells its audit anew")
-
-    def compare(tell: RetellTree = retell) -> tuple[bool, bool]:
-        retold, drawn = tell(folder.path, folder.manifest, report)
-        same = all(text_of(folder.path / name) == drawn[name] for name in folder.drawings)
-        return alike(dict(report), dict(retold)), same
-
-    return as_retold(sentences, compare, made_by=folder.manifest.get("anonfit"), what="it")
+    code = "draws a tree and tells its audit anew"
+    return as_retold(folder.path, folder.manifest, report, retell, told, code=code, what="it")
 
 
 def _unknown(demands: Sequence[tuple[str, Any, str | None]]) -> tuple[Finding, ...]:

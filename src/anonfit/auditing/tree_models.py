@@ -31,24 +31,22 @@ def spans_of_tree(tree: ModelTree, frame: pl.DataFrame, public: Sequence[str]) -
     A leaf is in the span if the public tests on its path hold and some private values pass the others. A path is one
     conjunction, so private values need not be enumerated: it is enough that each column has a cell left.
     """
-    cells = model_trees.cells_of(tree, frame, public)
-    point_of_row, first = model_trees.points_of(tree, cells, len(frame))
+    point_of_row, count, cells = model_trees.points_of(tree, frame, public)
     leaves = np.array(tree.leaves, np.int64)
     place = {leaf: number for number, leaf in enumerate(tree.leaves)}
     width = (len(leaves) + 7) // 8
     step = max(1, _BYTES_AT_ONCE // width)
     numbers: dict[bytes, int] = {}
-    of_point: list[int] = []
-    for begin in range(0, len(first), step):
-        chosen = first[begin : begin + step]
-        bits = np.zeros((len(chosen), width), np.uint8)  # (point, leaf / 8)
-        here = {number: of_row[chosen] for number, of_row in cells.items()}
-        for leaf, points in model_trees.route(tree, here, len(chosen)):
+    span_of_point: list[int] = []
+    for begin in range(0, count, step):
+        bits = np.zeros((min(step, count - begin), width), np.uint8)  # (point, leaf / 8)
+        here = {number: of_point[begin : begin + step] for number, of_point in cells.items()}
+        for leaf, points in model_trees.route(tree, here, len(bits)):
             byte, bit = divmod(place[leaf], 8)
             bits[points, byte] |= np.uint8(1 << bit)
-        of_point += [numbers.setdefault(span.tobytes(), len(numbers)) for span in bits]
+        span_of_point += [numbers.setdefault(span.tobytes(), len(numbers)) for span in bits]
     held = (np.unpackbits(np.frombuffer(bits, np.uint8), count=len(leaves), bitorder="little") for bits in numbers)
-    return np.array(of_point, np.int64)[point_of_row], [leaves[member == 1] for member in held]
+    return np.array(span_of_point, np.int64)[point_of_row], [leaves[member == 1] for member in held]
 
 
 def joined_spans(several: Sequence[IntArray], rows: int) -> IntArray:

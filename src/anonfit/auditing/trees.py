@@ -167,7 +167,8 @@ def _known(
     if public is None and private is None and saved is not None:
         target = target or saved.target
         known = (target,) if saved.class_is_public else ()
-        public, private = (*saved.public, *known), (*saved.private, *({target} - set(known)))
+        private = [name for name in saved.tree.names if name not in saved.public]
+        public, private = (*saved.public, *known), (*private, *({target} - set(known)))
     public, private = tuple(public or ()), tuple(private or ())
     if both := sorted(set(public) & set(private)):
         raise DataError(f"Both public and private: {listed(both)}; a column is one of these.")
