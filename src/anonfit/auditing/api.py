@@ -228,7 +228,7 @@ def audit_release(
         missing=missing,
         rows_at_once=rows_at_once,
         findings=[
-            *folders.check_files(opened),
+            *folders.files_as_stated(opened.path, opened.files, opened.needed),
             check_bytes(opened.data, opened.texts, opened.form),
             *([folders.suppression_finding(opened, promise)] if source is None else []),
         ],

@@ -19,7 +19,7 @@ from anonfit.auditing.models import PERSONS_UNKNOWN
 from anonfit.auditing.reading import AuditedTable, open_table, require_columns
 from anonfit.auditing.regions import read_representatives
 from anonfit.auditing.released import Released, boxes_of, guess_meanings, open_released, read_columns
-from anonfit.auditing.request import Attacker, OtherRelease, Request, Threshold
+from anonfit.auditing.request import Attacker, Request, Threshold
 from anonfit.auditing.result import DROPPED, WITHHELD, Audit, CountedFigure, Finding, Share
 from anonfit.auditing.source import locate_source
 from anonfit.errors import DataError
@@ -282,17 +282,6 @@ def population_sizes(released: Released, population: AuditedTable, *, boxes: Lab
     return np.bincount(group[group >= 0], minlength=groups), "a population of raw rows"
 
 
-def joint_cells(here: IntArray, there: IntArray, *, persons: RowPersons, k: int | None) -> result.JointCells:
-    """Count the persons of the source in every cell, by the groups of every row in the two releases; rows that one of
-    these does not hold (-1) are in no cell.
-    """
-    both = (here >= 0) & (there >= 0)
-    sides = [Coded(side[both], int(side.max(initial=0)) + 1) for side in (here, there)]
-    cells, first = numbered(join_codes(sides, int(np.count_nonzero(both)))[0])
-    sizes = group_sizes(persons_in_groups(persons.only(both), cells - 1, len(first)), k)
-    return result.JointCells(sizes.groups, sizes.smallest, sizes.groups_below_k, sizes.persons_below_k)
-
-
 def journalist_figures(
     released: Released, request: Request, *, sizes: IntArray, boxes: LabelBoxes | None
 ) -> tuple[result.JournalistRisk | None, IntArray | None]:
@@ -316,11 +305,14 @@ def journalist_figures(
     return risk, population
 
 
-def locate_in_other(other: OtherRelease, source: AuditedTable, *, missing: Sequence[str]) -> IntArray:
-    """The group of every row of the source in a second release."""
-    released = open_released(
-        open_table(other.data, missing=missing, label="the other release"), other.quasi_identifiers
-    )
+def joint_cells(request: Request, here: IntArray, source: AuditedTable, persons: RowPersons) -> result.JointCells:
+    """Count the persons of the source in every cell of two releases, by their groups `here` and in the other; rows that
+    one of these does not hold (-1) are in no cell.
+    """
+    other = request.other
+    assert other is not None
+    table = open_table(other.data, missing=request.missing, label="the other release")
+    released = open_released(table, other.quasi_identifiers)
     meanings = other.meanings if other.meanings is not None else guess_meanings(released, source)
     if other.tree is not None:
         boxes = read_representatives(released, meanings, other.tree)[1]
@@ -328,4 +320,9 @@ def locate_in_other(other: OtherRelease, source: AuditedTable, *, missing: Seque
         boxes = boxes_of(released, read_columns(released, meanings))
     if boxes is None:
         raise DataError("The labels of the other release are not understood: give the meaning of its columns.")
-    return locate_source(boxes, source, quasi_identifiers=list(released.columns), **other.left_out).group
+    there = locate_source(boxes, source, quasi_identifiers=list(released.columns), **other.left_out).group
+    both = (here >= 0) & (there >= 0)
+    sides = [Coded(side[both], int(side.max(initial=0)) + 1) for side in (here, there)]
+    cells, first = numbered(join_codes(sides, int(np.count_nonzero(both)))[0])
+    sizes = group_sizes(persons_in_groups(persons.only(both), cells - 1, len(first)), request.k)
+    return result.JointCells(sizes.groups, sizes.smallest, sizes.groups_below_k, sizes.persons_below_k)

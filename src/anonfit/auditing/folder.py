@@ -58,6 +58,11 @@ class Folder:
         """The data file, to be read as the manifest says."""
         return released_file(self.data, self.texts, self.form)
 
+    @property
+    def needed(self) -> list[str]:
+        """The files of a release but for the manifest."""
+        return [self.data.name, *_BESIDE, *(name for name in NOTES if name in self.files)]
+
 
 def open_folder(folder: Path) -> Folder:
     """Read manifest.json and recoding.json; what they say is checked to be of the right kind."""
@@ -124,13 +129,6 @@ def _few_or_exact(rows: JsonObject, name: str) -> int | range:
     if match is None:
         raise ReleaseError(f"The manifest's number of {name} rows is neither a number nor 'fewer than' one.")
     return range(1, int(match[1]))
-
-
-def check_files(folder: Folder) -> list[Finding]:
-    """The folder holds the files of a release, unchanged, and no others."""
-    return files_as_stated(
-        folder.path, folder.files, (folder.data.name, *_BESIDE, *(name for name in NOTES if name in folder.files))
-    )
 
 
 def files_as_stated(folder: Path, files: Mapping[str, str], needed: Sequence[str]) -> list[Finding]:

@@ -237,36 +237,33 @@ def cell_reader(meaning: LabelMeaning) -> Callable[[ValueSet], list[Run] | None]
 
     Where a column has no missing values, "*" is all its cells, and no other label may speak of missing.
     """
-    shift, last = int(bool(meaning.missing)), meaning.cells - 1
-    present = _cells_of_present(meaning)
+    shift, last, tree = int(bool(meaning.missing)), meaning.cells - 1, meaning.tree
+    below = {} if tree is None else tree.below
+    leaves = (
+        {}
+        if tree is None or meaning.type == "nominal"
+        else {leaf_interval(leaf, meaning): number for number, leaf in enumerate(tree.leaves)}
+    )
+    cuts = {cut: number for number, cut in enumerate(sorted(meaning.cuts or ()))}
+
+    def ends(interval: Interval) -> CellEnds:
+        if tree is not None:
+            return leaves.get(interval), leaves.get(interval)
+        return (
+            word_ends(interval, len(meaning.order)) if meaning.type == "ordinal" else _between(interval, meaning, cuts)
+        )
 
     def cells(values: ValueSet) -> list[Run] | None:
-        runs: list[Run] = [(shift, last)] if values.everything else []
-        for low, high in () if values.everything else present(values):
-            if low is None or high is None:
-                return None
-            runs.append((low + shift, high + shift))
-        if values.missing and shift:
-            runs.append((0, 0))
-        elif values.missing and not values.everything:
+        present: list[CellEnds] = [below.get(name, (None, None)) for name in values.names]
+        present += [ends(interval) for interval in values.intervals]
+        runs: list[Run] = [(low + shift, high + shift) for low, high in present if low is not None and high is not None]
+        if values.everything:
+            runs = [(shift, last)]
+        elif len(runs) < len(present) or (values.missing and not shift):
             return None
-        return joined(runs)
+        return joined([*runs, (0, 0)] if values.missing and shift else runs)
 
     return cells
-
-
-def _cells_of_present(meaning: LabelMeaning) -> Callable[[ValueSet], list[CellEnds]]:
-    """The cells of names or intervals, missing not counted: leaves below names, words, or what is between cuts."""
-    below = {} if meaning.tree is None else meaning.tree.below
-    if meaning.type == "nominal":
-        return lambda values: [below.get(name, (None, None)) for name in values.names]
-    if meaning.tree is not None:
-        place = {leaf_interval(leaf, meaning): number for number, leaf in enumerate(meaning.tree.leaves)}
-        return lambda values: [(place.get(interval), place.get(interval)) for interval in values.intervals]
-    if meaning.type == "ordinal":
-        return lambda values: [word_ends(interval, len(meaning.order)) for interval in values.intervals]
-    cuts = {cut: number for number, cut in enumerate(sorted(meaning.cuts or ()))}
-    return lambda values: [_between(interval, meaning, cuts) for interval in values.intervals]
 
 
 def word_ends(interval: Interval, count: int) -> Run:
@@ -356,27 +353,21 @@ def whole_ends(interval: Interval) -> Ends:
 @lru_cache(maxsize=1 << 16)
 def _scalars(value: Decimal, kind: str, scale: str | None) -> list[str]:
     """How a number or date is written."""
-    if kind == "date":
-        return [_moment(value, scale)]
-    whole = value == value.to_integral_value()
-    if whole and abs(value) < _WHOLE:
-        return [str(int(value))]
-    return [repr(float(value)), *([str(int(value))] if whole else [])]
-
-
-def _moment(value: Decimal, scale: str | None) -> str:
+    if kind != "date":
+        whole = [str(int(value))] if value == value.to_integral_value() else []
+        return whole if whole and abs(value) < _WHOLE else [repr(float(value)), *whole]
     seconds = floor(value)  # what `//` and `%` make of a Decimal below 0 is cut off at 0, not at the next number below
     moment_of_day = _EPOCH + datetime.timedelta(seconds=seconds)
     if scale != "time":
-        return moment_of_day.date().isoformat() if seconds % 86400 == 0 else ""
+        return [moment_of_day.date().isoformat() if seconds % 86400 == 0 else ""]
     parts = f"{value - seconds:.9f}".partition(".")[2]
     digits = parts[:6] if parts.endswith("000") else parts
-    return moment_of_day.isoformat() + (f".{digits}" if digits.strip("0") else "")
+    return [moment_of_day.isoformat() + (f".{digits}" if digits.strip("0") else "")]
 
 
 def _label_of_cells(runs: list[Run], meaning: LabelMeaning, tops: Tops) -> str | None:
     """The label of some leaves or words; None where there is none."""
-    shift, count, order = int(bool(meaning.missing)), meaning.cells, [_quoted(word) for word in meaning.order]
+    shift, count, order = int(bool(meaning.missing)), meaning.cells, meaning.order
     if runs == [(0, count - 1)]:
         return "*"
     missing = "missing or " if shift == 1 and runs and runs[0][0] == 0 else ""
@@ -390,11 +381,12 @@ def _label_of_cells(runs: list[Run], meaning: LabelMeaning, tops: Tops) -> str |
     if len(known) > 1:
         return None
     low, high = known[0]
+    first, after = _quoted(order[low]), _quoted(order[high + 1]) if high + 1 < len(order) else None
     if low == high:
-        return missing + order[low]
+        return missing + first
     if low == 0:
-        return f"{missing}< {order[high + 1]}"
-    return missing + (f"≥ {order[low]}" if high == len(order) - 1 else f"[{order[low]}, {order[high + 1]})")
+        return f"{missing}< {after}"
+    return missing + (f"≥ {first}" if after is None else f"[{first}, {after})")
 
 
 def _spelled_names(runs: list[Run], tops: Tops) -> str:

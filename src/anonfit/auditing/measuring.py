@@ -46,10 +46,11 @@ _ROWS_SIDE_BY_SIDE = 1 << 22  # of more, what is computed side by side would nee
 def audit_request(request: Request) -> Audit:
     """Audit one table: as a whole, or some rows at a time if that is asked, or if it is a file of very many."""
     refuse_fork()
-    if request.rows_at_once is None and _can_read_in_batches(request) and _are_files(request.data, request.source):
+    in_files = all(table is None or isinstance(table, (str, Path)) for table in (request.data, request.source))
+    if request.rows_at_once is None and in_files and _can_read_in_batches(request):
         table = open_data(request)
         if not table.is_text and table.width < len(table.schema) and table.height() > _MANY_ROWS:
-            request = replace(request, rows_at_once=ROWS_AT_ONCE)  # it had better not be read as a whole
+            request = replace(request, rows_at_once=ROWS_AT_ONCE)  # a frame would be in memory already
     check_request(request)
     if request.rows_at_once is not None and not _can_read_in_batches(request):
         raise DataError(
@@ -62,11 +63,6 @@ def audit_request(request: Request) -> Audit:
     released = open_released(table, request.quasi_identifiers, request.rows_at_once)
     counting = GroupCounter(request, released, left_out_groups(released, request))
     return _AuditRun(request, released, _open_source(released, request), counting).run()
-
-
-def _are_files(*tables: object) -> bool:
-    """Whether no table is a frame, which is in memory already."""
-    return all(table is None or isinstance(table, (str, Path)) for table in tables)
 
 
 def _can_read_in_batches(request: Request) -> bool:
@@ -293,8 +289,7 @@ class _AuditRun:
             raise DataError(
                 "The labels of the data are not understood: give the meaning of its columns to compare two releases."
             )
-        there = findings.locate_in_other(request.other, source.table, missing=request.missing)
-        return findings.joint_cells(source.groups(), there, persons=self._persons(source.table), k=request.k)
+        return findings.joint_cells(request, source.groups(), source.table, self._persons(source.table))
 
     def _persons(self, table: AuditedTable) -> RowPersons:
         """Whom the rows of a table stand for; without a column that says whose they are, each counts."""

@@ -349,7 +349,7 @@ def _of_texts(checked: CheckedReport, retell: Retell | None) -> list[Finding]:
             "The page says something else than the report.",
         ),
         "report notes": (
-            [name for name in folders.NOTES if name in folder.files],
+            [name for name in folder.needed if name in folders.NOTES],
             "README.txt and codebook.csv follow from the manifest, the recoding and the report.",
             "README.txt or codebook.csv say something else than the manifest, the recoding and the report.",
         ),

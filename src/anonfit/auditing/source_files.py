@@ -92,7 +92,9 @@ def _decoded(path: Path, names: Sequence[str]) -> str:
             continue
         if _are_numbered(names) or all(name in text for name in names):
             fitting.append((encoding, text))
-    if fitting and fitting[0][0] == "cp1252" and _is_mostly_foreign(fitting[0][1]):
+    letters = [sign for sign in fitting[0][1][: 1 << 16] if sign.isalpha()] if fitting else []
+    # A third of the letters are none of English: what no Western language has.
+    if fitting and fitting[0][0] == "cp1252" and sum(not sign.isascii() for sign in letters) > len(letters) / 3:
         from charset_normalizer import from_bytes
 
         best = from_bytes(content[: 1 << 16], cp_isolation=list(_SECOND)).best()
@@ -105,12 +107,6 @@ def _decoded(path: Path, names: Sequence[str]) -> str:
 def _are_numbered(names: Sequence[str]) -> bool:
     """Whether columns have no names of their own."""
     return all(re.fullmatch(r"column_\d+", name) for name in names)
-
-
-def _is_mostly_foreign(text: str) -> bool:
-    """Whether a third of the letters are none of English: what no Western language has."""
-    letters = sum(map(str.isalpha, text[: 1 << 16]))
-    return sum(sign.isalpha() and not sign.isascii() for sign in text[: 1 << 16]) > letters / 3
 
 
 def _from_header(path: Path, text: str, names: Sequence[str]) -> tuple[str, list[str], str]:

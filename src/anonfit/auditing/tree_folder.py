@@ -225,20 +225,14 @@ def training_rows(folder: TreeFolder, data: object) -> pl.DataFrame:
         return frame
     numbers = frame[target].cast(pl.Float64, strict=False).to_numpy()
     classes = np.searchsorted(np.array(edges), numbers, side="right")
-    known = _intervals(folder.saved, edges)
-    names_of = pl.Series(target, [known.get(place, f"another class, {place}") for place in range(len(edges) + 1)])
-    return frame.with_columns(names_of.gather(classes.tolist()).alias(target))
-
-
-def _intervals(saved: SavedTree, edges: list[float]) -> dict[int, Any]:
-    """The classes of a tree by the place of their numbers between the edges."""
-    of_place = {}
-    for name in saved.classes:
-        read = read_label(str(name), LabelMeaning(saved.target, "continuous"))
+    known: dict[int, Any] = {}  # the classes of the tree by the place of their numbers between the edges
+    for name in folder.saved.classes:
+        read = read_label(str(name), LabelMeaning(target, "continuous"))
         if read is not None and read.intervals:
             lower = read.intervals[0].lower
-            of_place[0 if lower is None else int(np.searchsorted(edges, float(lower), side="right"))] = name
-    return of_place
+            known[0 if lower is None else int(np.searchsorted(edges, float(lower), side="right"))] = name
+    names_of = pl.Series(target, [known.get(place, f"another class, {place}") for place in range(len(edges) + 1)])
+    return frame.with_columns(names_of.gather(classes.tolist()).alias(target))
 
 
 def check_tree_folder(

@@ -201,7 +201,6 @@ def _measured(
         classes = coding.group_rows(frame.select(columns.target), len(frame)).of_row
         of_row, hidden = joined_spans([of_row, classes], len(frame)), None
     values = None if hidden is None else frame[hidden]
-    sizes = coding.persons_in_groups(persons, of_row, int(of_row.max()) + 1)
     spans = _audit(columns, frame, of_row, demands)
     trees = []
     for tree, of_tree in model.trees:
@@ -218,12 +217,12 @@ def _measured(
         spans=replace(spans, findings=(*model.findings, *spans.findings), notes=(*spans.notes, *model.notes)),
         exposed=() if values is None else _exposed(persons, of_row, values, confidences),
         trees=tuple(trees),
-        of_spans=_of_spans(columns, frame, model, of_row, sizes),
+        of_spans=_of_spans(columns, frame, model, persons, of_row),
     )
 
 
 def _of_spans(
-    columns: _Columns, frame: pl.DataFrame, model: ModelSpans, of_row: IntArray, sizes: IntArray
+    columns: _Columns, frame: pl.DataFrame, model: ModelSpans, persons: RowPersons, of_row: IntArray
 ) -> tuple[Span, ...]:
     """The spans of a single tree; of_row: those that a public class tells apart."""
     if not model.leaves:
@@ -233,7 +232,8 @@ def _of_spans(
     if columns.class_is_public and columns.target is not None:
         classes = [class_name(value) for value in frame[columns.target].gather(first).to_list()]
     leaves = [model.leaves[number] for number in model.of_row[first].tolist()]
-    spans = [Span(*value) for value in zip(sizes.tolist(), leaves, classes, strict=True)]
+    sizes = coding.persons_in_groups(persons, of_row, len(first)).tolist()
+    spans = [Span(*value) for value in zip(sizes, leaves, classes, strict=True)]
     # Not as they come: whose row is the first tells something of its person.
     return tuple(sorted(spans, key=lambda span: (span.leaves, span.of_class or "")))
 
