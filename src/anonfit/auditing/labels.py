@@ -239,19 +239,16 @@ def cell_reader(meaning: LabelMeaning) -> Callable[[ValueSet], list[Run] | None]
     """
     shift, last, tree = int(bool(meaning.missing)), meaning.cells - 1, meaning.tree
     below = {} if tree is None else tree.below
-    leaves = (
-        {}
-        if tree is None or meaning.type == "nominal"
-        else {leaf_interval(leaf, meaning): number for number, leaf in enumerate(tree.leaves)}
-    )
+    of_line = () if tree is None or meaning.type == "nominal" else tree.leaves
+    leaves = {leaf_interval(leaf, meaning): number for number, leaf in enumerate(of_line)}
     cuts = {cut: number for number, cut in enumerate(sorted(meaning.cuts or ()))}
 
     def ends(interval: Interval) -> CellEnds:
         if tree is not None:
             return leaves.get(interval), leaves.get(interval)
-        return (
-            word_ends(interval, len(meaning.order)) if meaning.type == "ordinal" else _between(interval, meaning, cuts)
-        )
+        if meaning.type == "ordinal":
+            return word_ends(interval, len(meaning.order))
+        return _between(interval, meaning, cuts)
 
     def cells(values: ValueSet) -> list[Run] | None:
         present: list[CellEnds] = [below.get(name, (None, None)) for name in values.names]

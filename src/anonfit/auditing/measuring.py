@@ -133,12 +133,12 @@ def _read_space(released: Released, request: Request, source: SourceRows | None)
     columns = read_columns(released, meanings, None if request.meanings is None else request.regions)
     if request.regions == "observed" and tree is not None:
         strangers, regions, seen = observed_groups(columns, tree, released.groups)
-        labels = check_labels(columns, None, regions=request.regions, tree=None, groups=released.groups)
+        labels = check_labels(columns, None, request.regions, None)
         return replace(labels, overlapping=0 if regions else None, no_region=strangers), regions, seen
     boxes = boxes_of(released, columns, without=left_out_groups(released, request))
     if request.meanings is None:
         return None, boxes, None
-    return check_labels(columns, boxes, regions=request.regions, tree=tree, groups=released.groups), boxes, None
+    return check_labels(columns, boxes, request.regions, tree), boxes, None
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,12 +261,10 @@ def _plain_set(values: ValueSet | None, meaning: LabelMeaning) -> ValueSet:
 
 def _units(meaning: LabelMeaning) -> list[ValueSet]:
     """The leaves or words of a column; numbers and dates have none."""
-    if meaning.tree is not None:
-        if meaning.type == "nominal":
-            return [ValueSet(names=(leaf,)) for leaf in meaning.tree.leaves]
-        intervals = [leaf_interval(leaf, meaning) for leaf in meaning.tree.leaves]
-        return [ValueSet(intervals=(interval,)) for interval in intervals if interval is not None]
-    return [ValueSet(intervals=(Interval(Decimal(i), Decimal(i), closed=True),)) for i in range(len(meaning.order))]
+    is_line = meaning.tree is None and meaning.type != "ordinal"
+    return (
+        [] if is_line else [value_set(((cell, cell),), meaning) for cell in range(bool(meaning.missing), meaning.cells)]
+    )
 
 
 def _inside(runs: Sequence[list[Run]], space: RegionSpace, place: int, labels: IntArray, parts: IntArray) -> BoolArray:

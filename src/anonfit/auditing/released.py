@@ -294,10 +294,8 @@ def boxes_of(
 def check_labels(
     columns: Mapping[str, ReleasedLabels],
     boxes: LabelBoxes | None,
-    *,
     regions: Regions,
     tree: RegionTree | RegionGrid | None,
-    groups: int,
 ) -> LabelCheck:
     """Count labels that are none or not the recoding's, and groups that overlap or are no region of its tree."""
     unreadable, not_allowed = {}, {}
@@ -310,6 +308,7 @@ def check_labels(
     if boxes is None:
         return LabelCheck(unreadable, not_allowed, overlapping=None, no_region=None)
     held = {name: (column.meaning, column.without_empty, column.of_group) for name, column in columns.items()}
+    groups = max(len(column.of_group) for column in columns.values())
     strangers = None if tree is None else count_strangers(held, tree, groups=groups)
     return LabelCheck(unreadable, not_allowed, overlapping=overlapping_boxes(boxes), no_region=strangers)
 

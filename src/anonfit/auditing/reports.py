@@ -16,26 +16,13 @@ import polars as pl
 from polars.selectors import by_name
 
 from anonfit.auditing import folder as folders
+from anonfit.auditing import report_shape
 from anonfit.auditing.findings import met_by_source
 from anonfit.auditing.folder import Folder, Promise
 from anonfit.auditing.meanings import JsonObject, LabelMeaning
 from anonfit.auditing.reading import is_text_file, open_table
 from anonfit.auditing.recoding import read_meanings
-from anonfit.auditing.report_shape import (
-    NOT_RECOUNTED,
-    Json,
-    KnownTexts,
-    Retell,
-    Told,
-    alike,
-    as_recounted,
-    as_retold,
-    entries,
-    has_shape,
-    listed_objects,
-    read_report,
-    spelled,
-)
+from anonfit.auditing.report_shape import Json, Retell, Told, alike, as_recounted, as_retold, entries, listed_objects
 from anonfit.auditing.result import DROPPED, UNKNOWN_PERSONS, WITHHELD, Audit, Finding
 from anonfit.errors import RecodingError
 
@@ -182,7 +169,7 @@ def _in_any_order(source: Any) -> dict[str, Any]:
 
 _SECTIONS = (
     *("format", "version", "asked", "attacker", "not_covered", "rows", "columns", "formulas", "diversity"),
-    *("group_sizes", "audit", "board", "engine", "verdict", *NOT_RECOUNTED),
+    *("group_sizes", "audit", "board", "engine", "verdict", *report_shape.NOT_RECOUNTED),
 )
 _FIELDS = ("name", "asked", "found", "met", "sentence", "where", "persons", "asked_persons")
 _OF_FOLDER = (
@@ -195,7 +182,7 @@ _OF_FOLDER = (
 
 def check_report(folder: Folder, promise: Promise, audit: Audit, retell: Retell | None) -> list[Finding]:
     """report.json tells what was recounted, the manifest the same findings, and report.html nothing else."""
-    report = read_report(folder.path / "report.json", "anonfit report")
+    report = report_shape.read_report(folder.path / "report.json", "anonfit report")
     if report is None or set(report) - set(_SECTIONS) or not isinstance(report.get("audit"), Mapping):
         bad = "The report is not one of anonfit, or has sections that are none."
         return [Finding("report", "as recounted", "another", met=False, sentence=bad)]
@@ -229,8 +216,8 @@ def check_published(folder: Path, audit: Audit, retell: Retell) -> tuple[Finding
 
 def not_recounted(folder: Folder) -> tuple[str, ...]:
     """The sections of the report whose figures are not recounted, or not all of them."""
-    report = read_report(folder.path / "report.json", "anonfit report") or {}
-    return tuple(name for name in NOT_RECOUNTED if report.get(name))
+    report = report_shape.read_report(folder.path / "report.json", "anonfit report") or {}
+    return tuple(name for name in report_shape.NOT_RECOUNTED if report.get(name))
 
 
 def _of_demands(checked: CheckedReport) -> Finding:
@@ -313,9 +300,11 @@ def _of_shape(checked: CheckedReport) -> Finding:
     def values(name: str) -> frozenset[str]:
         is_raw = checked.promise.roles.get(name) in folders.RAW_ROLES
         held = open_table(checked.folder.table).frame([name])[name].unique().to_list() if is_raw else []
-        return frozenset(map(spelled, held))
+        return frozenset(map(report_shape.spelled, held))
 
-    same = has_shape(checked.report, KnownTexts(frozenset(checked.promise.roles), checked.meanings, values))
+    same = report_shape.has_shape(
+        checked.report, report_shape.KnownTexts(frozenset(checked.promise.roles), checked.meanings, values)
+    )
     good = "What cannot be recounted of the report is figures only."
     return as_recounted("report content", same, good, "The report holds texts or entries that no report has.")
 

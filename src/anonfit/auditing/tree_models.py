@@ -68,19 +68,19 @@ def spans_of_model(
     outcomes: Outcomes,
     data: Any,
     frame: pl.DataFrame,
-    *,
+    columns: Sequence[str],
     public: Sequence[str],
-    private: Sequence[str],
     domains: Mapping[str, Sequence[object]],
     limit: int,
 ) -> tuple[IntArray, int]:
     """The span of every row, numbered from 0, and how many outcomes were met. The model is asked for at most `limit` of
-    them. `data` are the rows as it reads them, a pandas or polars frame with the columns in its order, `frame` the same
-    rows; private columns can have the values of `domains`, the others those in the data.
+    them. `data` are the rows as it reads them, a pandas or polars frame with its `columns` in their order, `frame` the
+    same rows; private columns can have the values of `domains`, the others those in the data.
     """
+    private = [name for name in columns if name not in public]
     if strange := [name for name in domains if name not in private]:
         raise DataError(f"Values are given for {listed(strange)}, which the model reads as no private column.")
-    grouping = group_rows(frame.select(public), len(frame))
+    grouping = group_rows(frame.select(name for name in columns if name in public), len(frame))
     donors = {name: _donors(name, frame, domains) for name in private}
     combinations = prod(map(len, donors.values()))
     asked = grouping.count * combinations
@@ -208,43 +208,45 @@ def open_model(model: Any, features: Sequence[str] | None, named: Sequence[str])
     return AuditedModel(tuple(named) if columns is None else columns, outcomes)
 
 
+@dataclass(frozen=True, slots=True)
+class ModelColumns:
+    """The columns of an audit by what an attacker knows."""
+
+    public: tuple[str, ...]
+    private: tuple[str, ...]
+    target: str | None
+    entity: str | None
+    numbers: str | None  # the number of individuals that a row stands for, be it one or several rows
+    times: str | None  # the same, where these are different rows
+
+    @property
+    def class_is_public(self) -> bool:
+        """Whether an attacker knows the class."""
+        return self.target in self.public
+
+
 def spans_of(
-    model: AuditedModel,
-    data: Any,
-    frame: pl.DataFrame,
-    *,
-    public: Sequence[str],
-    target: str | None,
-    persons: RowPersons,
-    domains: Mapping[str, Sequence[object]],
-    limit: int,
-    times: IntArray | None = None,
+    model: AuditedModel, data: Any, frame: pl.DataFrame, columns: ModelColumns, persons: RowPersons, **asking: Any
 ) -> ModelSpans:
-    """The spans of a model over the rows it was taught with; each is there so many times, once if that is not said."""
+    """The spans of a model over the rows it was taught with; `asking` is for one that is no tree: domains and limit."""
+    public = columns.public
     unknown = [name for name in model.columns if name not in frame.columns]
     if unknown:
         raise DataError(f"The model reads {listed(unknown)}; name it as a public or as a private column.")
-    if domains and isinstance(model.held, SavedTree | FittedTrees):
+    if asking["domains"] and isinstance(model.held, SavedTree | FittedTrees):
         raise DataError("'domains' are for models that are asked for outcomes; of a tree, all values are covered.")
     if isinstance(model.held, SavedTree):
-        findings = () if target is None else (_populations(model.held, frame, target, persons),)
+        findings = () if columns.target is None else (_populations(model.held, frame, columns.target, persons),)
         return _of_trees((model.held.tree,), frame, public, findings)
     if isinstance(model.held, FittedTrees):
-        trees, taught = model.held.trees, model.held.rows
+        trees, taught, times = model.held.trees, model.held.rows, persons.numbers if columns.times else None
         findings = () if taught is None else (_training_rows(trees[0], frame, taught, times),)
         spans = _of_trees(trees, frame, public, findings)
         return replace(spans, notes=(_THRESHOLDS, _FOREST) if len(trees) > 1 else (_THRESHOLDS,))
     as_given = isinstance(data, pl.DataFrame) or type(data).__module__.partition(".")[0] == "pandas"
     rows: Any = data if as_given else frame
-    of_row, outcomes = spans_of_model(
-        model.held,
-        rows[list(model.columns)],
-        frame,
-        public=[name for name in model.columns if name in public],
-        private=[name for name in model.columns if name not in public],
-        domains=domains,
-        limit=limit,
-    )
+    read = rows[list(model.columns)]
+    of_row, outcomes = spans_of_model(model.held, read, frame, model.columns, public, **asking)
     note = "Private columns were taken to have the values that are in the data or were given, and no others."
     return ModelSpans("model", of_row, outcomes, notes=(note,))
 

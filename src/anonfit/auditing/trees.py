@@ -5,14 +5,14 @@ Wolff, k-Anonymous Decision Tree Induction, Definition 7)."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from anonfit.auditing import coding, tree_folder
+from anonfit.auditing import coding, tree_folder, tree_models
 from anonfit.auditing.coding import IntArray, RowGroups, RowPersons
 from anonfit.auditing.counting import group_sizes, share_of
 from anonfit.auditing.measuring import audit_request
@@ -21,27 +21,10 @@ from anonfit.auditing.reading import open_table, require_columns
 from anonfit.auditing.request import THRESHOLDS, Request, read_demand, read_targets
 from anonfit.auditing.result import Audit, CountedFigure, Share
 from anonfit.auditing.tree_folder import ClassExposure, OneTree, RetellTree, Span, TreeAudit
-from anonfit.auditing.tree_models import AuditedModel, ModelSpans, class_name, joined_spans, open_model, spans_of
+from anonfit.auditing.tree_models import AuditedModel, ModelColumns, ModelSpans
 from anonfit.errors import DataError, listed, refuse_fork
 
 CONFIDENCES = (0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """The columns of an audit by what an attacker knows."""
-
-    public: tuple[str, ...]
-    private: tuple[str, ...]
-    target: str | None
-    entity: str | None
-    numbers: str | None  # the number of individuals that a row stands for, be it one or several rows
-    times: str | None  # the same, where these are different rows
-
-    @property
-    def class_is_public(self) -> bool:
-        """Whether an attacker knows the class."""
-        return self.target in self.public
 
 
 def audit_tree(
@@ -109,11 +92,11 @@ def audit_tree(
     if data is None:
         raise DataError("An audit of a model needs the rows that it was taught with.")
     named = [*(public or ()), *(private or ())]
-    opened = open_model(model, features, [name for name in named if name != target])
+    opened = tree_models.open_model(model, features, [name for name in named if name != target])
     if times is not None and (entity is not None or count is not None):
         raise DataError("'times' says how often a row was there; 'entity' and 'count' cannot be given beside it.")
     known = _known(opened, public, private, target)
-    columns = _Columns(*known, entity=entity, numbers=count if times is None else times, times=times)
+    columns = ModelColumns(*known, entity=entity, numbers=count if times is None else times, times=times)
     table = open_table(data, missing=("",) if missing is None else missing)
     persons_of = [name for name in (entity, columns.numbers) if name is not None]
     needed = list(dict.fromkeys([*columns.public, *columns.private, *persons_of]))
@@ -122,17 +105,7 @@ def audit_tree(
     if not len(frame):
         raise DataError("The data has no rows, so there is nobody to protect.")
     persons = coding.read_persons(frame, entity=entity, count=columns.numbers)
-    spans = spans_of(
-        opened,
-        data,
-        frame,
-        public=columns.public,
-        target=columns.target,
-        persons=persons,
-        domains=domains or {},
-        limit=limit,
-        times=None if times is None else persons.numbers,
-    )
+    spans = tree_models.spans_of(opened, data, frame, columns, persons, domains=domains or {}, limit=limit)
     demands = {"k": k, "diversity": diversity, "max_confidence": max_confidence}
     return _measured(columns, frame, persons, spans, demands, tuple(confidences))
 
@@ -188,7 +161,7 @@ def _known(
 
 
 def _measured(
-    columns: _Columns,
+    columns: ModelColumns,
     frame: pl.DataFrame,
     persons: RowPersons,
     model: ModelSpans,
@@ -199,7 +172,7 @@ def _measured(
     of_row, hidden, k = model.of_row, columns.target, demands["k"]
     if columns.class_is_public:
         classes = coding.group_rows(frame.select(columns.target), len(frame)).of_row
-        of_row, hidden = joined_spans([of_row, classes], len(frame)), None
+        of_row, hidden = tree_models.joined_spans([of_row, classes], len(frame)), None
     values = None if hidden is None else frame[hidden]
     spans = _audit(columns, frame, of_row, demands)
     trees = []
@@ -222,7 +195,7 @@ def _measured(
 
 
 def _of_spans(
-    columns: _Columns, frame: pl.DataFrame, model: ModelSpans, persons: RowPersons, of_row: IntArray
+    columns: ModelColumns, frame: pl.DataFrame, model: ModelSpans, persons: RowPersons, of_row: IntArray
 ) -> tuple[Span, ...]:
     """The spans of a single tree; of_row: those that a public class tells apart."""
     if not model.leaves:
@@ -230,7 +203,7 @@ def _of_spans(
     _, first = np.unique(of_row, return_index=True)
     classes: list[str | None] = [None] * len(first)
     if columns.class_is_public and columns.target is not None:
-        classes = [class_name(value) for value in frame[columns.target].gather(first).to_list()]
+        classes = [tree_models.class_name(value) for value in frame[columns.target].gather(first).to_list()]
     leaves = [model.leaves[number] for number in model.of_row[first].tolist()]
     sizes = coding.persons_in_groups(persons, of_row, len(first)).tolist()
     spans = [Span(*value) for value in zip(sizes, leaves, classes, strict=True)]
@@ -238,7 +211,7 @@ def _of_spans(
     return tuple(sorted(spans, key=lambda span: (span.leaves, span.of_class or "")))
 
 
-def _audit(columns: _Columns, frame: pl.DataFrame, of_row: IntArray, asked: Mapping[str, Any]) -> Audit:
+def _audit(columns: ModelColumns, frame: pl.DataFrame, of_row: IntArray, asked: Mapping[str, Any]) -> Audit:
     """The audit of the table in which everybody's span stands in place of the public columns."""
     span = "span"
     while span in frame.columns:

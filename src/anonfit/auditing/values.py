@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from itertools import count
 from typing import Any, Literal
 
 import numpy as np
@@ -23,11 +24,10 @@ from anonfit.errors import DataError, TaxonomyError
 
 @dataclass(frozen=True, slots=True)
 class TaxonomyNodes:
-    """A tree, parents before children: node 0 is the root. Leaves are in depth-first order."""
+    """The leaves of a tree in depth-first order, and the nodes from the root, 0, down to each, which is the last."""
 
-    parents: tuple[int, ...]
     leaves: tuple[str, ...]
-    leaf_nodes: tuple[int, ...]  # (leaf)
+    paths: tuple[tuple[int, ...], ...]  # (leaf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,20 @@ class Hierarchy:
 
 def read_taxonomy(tree: object, *, column: str) -> TaxonomyNodes:
     """The nodes of nested mappings with a name and children; an only child with its parent's name is only padding."""
-    parents: list[int] = []
-    leaves: dict[str, int] = {}
-    stack: list[tuple[object, int]] = [(tree, -1)]
-    while stack:
-        part, parent = stack.pop()
+    paths: dict[str, tuple[int, ...]] = {}
+    stack: list[tuple[object, tuple[int, ...]]] = [(tree, ())]
+    for node in count():
+        part, above = stack.pop()
         name, children = _part(part, column)
         while len(children) == 1 and _part(children[0], column)[0] == name:
             children = _part(children[0], column)[1]
-        if not children and leaves.setdefault(name, len(parents)) != len(parents):
+        path = (*above, node)
+        if not children and paths.setdefault(name, path) != path:
             raise TaxonomyError(f"The taxonomy of column '{column}' has the leaf '{name}' twice: keep one.")
-        stack.extend((child, len(parents)) for child in reversed(children))
-        parents.append(parent)
-    return TaxonomyNodes(tuple(parents), tuple(leaves), tuple(leaves.values()))
+        stack.extend((child, path) for child in reversed(children))
+        if not stack:
+            break
+    return TaxonomyNodes(tuple(paths), tuple(paths.values()))
 
 
 def _part(part: object, column: str) -> tuple[str, Sequence[Any]]:
@@ -69,20 +70,17 @@ def hierarchy_of(nodes: TaxonomyNodes, leaves: Sequence[int], *, missing: bool) 
 
     A taxonomy that is one leaf only gets a root, which the missing value can be under, too.
     """
-    parents = list(nodes.parents) if len(nodes.parents) > 1 else [-1, 0]
-    ends = [nodes.leaf_nodes[leaf] if len(nodes.parents) > 1 else 1 for leaf in leaves]
-    if missing:
-        ends.insert(0, len(parents))
-        parents.append(0)
-    heights = np.zeros(len(parents), np.int64)
-    for node in range(len(parents) - 1, 0, -1):
-        heights[parents[node]] = max(heights[parents[node]], heights[node] + 1)
-    levels = np.full((int(heights[0]) + 1, len(ends)), -1, np.int64)
-    for place, end in enumerate(ends):
-        path = [end]  # from a leaf up to the root
-        while parents[path[-1]] >= 0:
-            path.append(parents[path[-1]])
-        levels[: len(path), place] = path[::-1]
+    every = [path if len(path) > 1 else (0, 1) for path in nodes.paths]
+    lost = max(path[-1] for path in every) + 1  # the leaf of missing values
+    every += [(0, lost)] if missing else []
+    heights = np.zeros(lost + 1, np.int64)
+    for path in every:
+        for depth, node in enumerate(path):
+            heights[node] = max(heights[node], len(path) - 1 - depth)
+    chosen = [*every[len(nodes.paths) :], *(every[leaf] for leaf in leaves)]
+    levels = np.full((int(heights[0]) + 1, len(chosen)), -1, np.int64)
+    for place, path in enumerate(chosen):
+        levels[: len(path), place] = path
     return Hierarchy(tuple(levels), heights)
 
 
