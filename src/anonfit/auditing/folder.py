@@ -237,25 +237,13 @@ def read_promise(spec: object) -> Promise:
     for role in ("entity", "count"):
         if sum(column.entries.get("role") == role for column in columns.values()) > 1:
             raise ReleaseError(f"The spec of the manifest has two columns with the role '{role}'.")
-    settings.part("engine", {}).plain(("name",), ())
-    method = settings.part("method", {}).plain(_METHOD, columns)  # how it was made, which is not for the audit to judge
-    privacy, workload = settings.part("privacy"), settings.part("workload", {}).known(_WORKLOAD)
-    diversity, targets = _diversity(privacy), _targets(privacy, workload, columns)
-    # What the file is for is not judged either: columns with numbers, and plain settings.
-    workload.part("weights", {}).plain(columns, ())
-    for column, _ in map(read_target, workload.get("targets", list, [])):
-        if column not in columns:
-            raise ReleaseError(f"The spec of the manifest has the target '{column}', which is none of its columns.")
-    rest = {name: value for name, value in workload.entries.items() if name not in ("weights", "targets")}
-    JsonObject(rest, workload.label, ReleaseError).plain(_WORKLOAD, columns)
+    method, privacy = settings.part("method", {}), settings.part("privacy")
+    diversity, targets = _diversity(privacy), _targets(privacy, settings.part("workload", {}), columns)
+    _check_unjudged(settings, columns)
     data = settings.part("data", {}).known(("missing", "missing_policy", "default_role"))
     data.word("default_role", _ROLES, None)  # it gave columns their roles when the file was made; here all have one
     policy = data.word("missing_policy", ("category", "drop", "error"), "category")
     roles = {name: column.word("role", _ROLES) for name, column in columns.items()}
-    report = settings.part("report", {}).known(("title", "table_name", "contact"))
-    for name in report.entries:
-        if not 0 < len(report.get(name, str)) <= 200 or not report.get(name, str).isprintable():
-            raise ReleaseError(f"'{name}' in the spec of the manifest is no line of text.")
     output = settings.part("output", {}).known(_OUTPUT)
     read_form(output)
     output.word("intervals", ("half-open", "closed"), "half-open")
@@ -275,6 +263,25 @@ def read_promise(spec: object) -> Promise:
         order=output.word("order", ("sorted", "original"), "sorted"),
         consent=output.get("consent", bool, False),
     )
+
+
+def _check_unjudged(spec: JsonObject, columns: Mapping[str, JsonObject]) -> None:
+    """How the file was made and what it is for is not for the audit to judge: plain settings, and columns with numbers;
+    and what heads the report is lines of text, in the owner's words.
+    """
+    spec.part("engine", {}).plain(("name",), ())
+    spec.part("method", {}).plain(_METHOD, columns)
+    workload = spec.part("workload", {}).known(_WORKLOAD)
+    workload.part("weights", {}).plain(columns, ())
+    for column, _ in map(read_target, workload.get("targets", list, [])):
+        if column not in columns:
+            raise ReleaseError(f"The spec of the manifest has the target '{column}', which is none of its columns.")
+    rest = {name: value for name, value in workload.entries.items() if name not in ("weights", "targets")}
+    JsonObject(rest, workload.label, ReleaseError).plain(_WORKLOAD, columns)
+    report = spec.part("report", {}).known(("title", "table_name", "contact"))
+    for name in report.entries:
+        if not 0 < len(report.get(name, str)) <= 200 or not report.get(name, str).isprintable():
+            raise ReleaseError(f"'{name}' in the spec of the manifest is no line of text.")
 
 
 def _demands(privacy: JsonObject, quasi_identifiers: Sequence[str]) -> dict[str, Any]:

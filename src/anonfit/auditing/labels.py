@@ -61,14 +61,13 @@ def read_label(text: str | None, meaning: LabelMeaning) -> ValueSet | None:
 
 def read_bounds(lower: str | None, upper: str | None, missing: str | None, *, meaning: LabelMeaning) -> ValueSet | None:
     """What a pair of bounds and the word about missing values mean; None if they are no bounds of the column."""
-    if missing not in (None, "no", "possible", "only"):
-        return None
-    if missing == "only":
-        return ValueSet(missing=True) if lower is None and upper is None else None
     # A word stands in its column as it is: bounds are values, not labels.
     read = _positions(meaning.order).get if meaning.type == "ordinal" else meaning.scalar
     low, high = (None if text is None else read(text) for text in (lower, upper))
-    if (low is None) != (lower is None) or (high is None) != (upper is None):
+    is_read = (low is None) == (lower is None) and (high is None) == (upper is None)
+    if missing == "only":
+        return ValueSet(missing=True) if lower is None and upper is None else None
+    if not is_read or missing not in (None, "no", "possible"):
         return None
     if low is None and high is None:
         return ValueSet(missing=missing == "possible", everything=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -303,17 +304,15 @@ def measure_demands(
     demands: Sequence[DiversityDemand], raw: RawValues, *, counts: ValueCounts, evidence: Evidence
 ) -> list[Diversity]:
     """Every demand on one column; those that read its values otherwise than as counted count anew, once a way."""
-    shared: dict[tuple[Reads, Reading], tuple[ValueSpread, ReadValues]] = {}
+    spread = cache(lambda *way: _spread(way, raw, counts=counts, evidence=evidence))
     measured = []
     for demand in demands:
         reason = _reason(demand, raw, evidence)
         if reason is not None:
             measured.append(unmeasured(demand, reason))
-            continue
-        key = (demand.measure.reads, demand.reading)
-        if key not in shared:
-            shared[key] = _spread(key, raw, counts=counts, evidence=evidence)
-        measured.append(_measured(demand, *shared[key], evidence=evidence))
+        else:
+            read = spread(demand.measure.reads, demand.reading)
+            measured.append(_measured(demand, *read, evidence=evidence))
     return measured
 
 
@@ -323,8 +322,7 @@ def groups_that_miss(demand: DiversityDemand, raw: RawValues, *, evidence: Evide
         return np.empty(0, np.int64)
     counts = count_values(evidence.persons, evidence.grouping, raw.column, sizes=evidence.sizes)
     spread, values = _spread((demand.measure.reads, demand.reading), raw, counts=counts, evidence=evidence)
-    _, met = demand.measure.measure(spread, values, demand.parameters)
-    return spread.groups[~met]
+    return spread.groups[~demand.measure.measure(spread, values, demand.parameters)[1]]
 
 
 def _reason(demand: DiversityDemand, raw: RawValues, evidence: Evidence) -> str | None:
