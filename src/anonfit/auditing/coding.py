@@ -251,9 +251,6 @@ def value_places(column: Coded) -> tuple[IntArray, int]:
     return (np.cumsum(seen) - 1)[column.codes], int(np.count_nonzero(seen))
 
 
-# --- groups -------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class RowGroups:
     """The group of every row, the number of groups, and the position of one row of each."""

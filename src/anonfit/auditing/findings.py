@@ -119,14 +119,9 @@ def _finding(name: str, asked: Any, found: Any, *, met: bool, **more: Any) -> Fi
     return Finding(name, asked, found, met, _SENTENCES[name][0 if met else 1], **more)
 
 
-def _none(name: str, number: int, where: str | None = None) -> Finding:
-    """A demand that there are no such groups or labels."""
-    return _finding(name, 0, number, met=not number, where=where)
-
-
-def _nobody(name: str, persons: int) -> Finding:
-    """A demand that no row or person is so."""
-    return _finding(name, 0, persons, met=not persons, persons=persons)
+def _none(name: str, number: int, **more: Any) -> Finding:
+    """A demand that there are no such groups, labels, rows or persons."""
+    return _finding(name, 0, number, met=not number, **more)
 
 
 def _columns(names: Sequence[str], expected: Sequence[str]) -> list[Finding]:
@@ -177,10 +172,10 @@ def _risk(audit: Audit, asked: Threshold, attacker: Attacker, *, lost: bool) -> 
 
 def _labels(labels: result.LabelCheck, request: Request) -> list[Finding]:
     """Labels can be read and, for regions, are made of the recoding's cuts, do not overlap and are its regions."""
-    findings = [_none("labels", number, column) for column, number in labels.unreadable.items()]
+    findings = [_none("labels", number, where=column) for column, number in labels.unreadable.items()]
     asked = []
     if request.regions != "any":
-        findings += [_none("label ends", number, column) for column, number in labels.not_allowed.items()]
+        findings += [_none("label ends", number, where=column) for column, number in labels.not_allowed.items()]
         asked.append(("disjoint groups", labels.overlapping, "groups overlap"))
     if request.tree is not None:
         asked.append(("regions", labels.no_region, "groups are regions"))
@@ -192,10 +187,8 @@ def _labels(labels: result.LabelCheck, request: Request) -> list[Finding]:
 
 def _source(check: result.SourceCheck, request: Request) -> list[Finding]:
     """Released rows are the source's rows, each in the one label that holds it, and the rest is accounted for."""
-    findings = [
-        _nobody("released rows", check.unmatched.persons),
-        _nobody("one group per row", check.in_several.persons),
-    ]
+    counts = {"released rows": check.unmatched.persons, "one group per row": check.in_several.persons}
+    findings = [_none(name, rows, persons=rows) for name, rows in counts.items()]
     if not check.by_labels:
         sentence = "Labels were not compared with the source: some quasi-identifiers have none that are understood."
         findings.append(Finding("labels against source", None, None, None, sentence))
@@ -211,8 +204,8 @@ def _source(check: result.SourceCheck, request: Request) -> list[Finding]:
         share = Share(check.absent.persons - check.dropped, check.absent.of - check.dropped)
         findings.append(suppression(share, request.suppression_limit))
     if request.regions != "any" and check.by_labels:
-        findings.append(_nobody("whole groups", check.absent_inside.persons))
-        findings.append(_nobody("withheld groups", check.in_vain))
+        counts = {"whole groups": check.absent_inside.persons, "withheld groups": check.in_vain}
+        findings += [_none(name, rows, persons=rows) for name, rows in counts.items()]
     if request.regions == "observed" and check.by_labels:
         findings.append(_none("observed labels", check.not_observed))
     return findings

@@ -22,6 +22,7 @@ from anonfit.auditing.request import DiversityDemand, SetDemand, demand_settings
 from anonfit.auditing.result import Finding, Share
 from anonfit.errors import ReleaseError, listed
 
+_ENGINE = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _FEWER = re.compile(r"fewer than (\d{1,18})", re.ASCII)
 _VERSION = re.compile(r"unknown|\d[\w.+!-]{0,60}", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -101,7 +102,9 @@ def open_folder(folder: Path) -> Folder:
 
 def check_makers(manifest: JsonObject) -> None:
     """What made a release is told by versions and an engine's name; that of the method is held against the report."""
-    manifest.plain_word("engine")
+    engine = manifest.get("engine", str, None)
+    if engine is not None and not _ENGINE.fullmatch(engine):
+        raise ReleaseError(f"'engine' in {manifest.label} is not a word that a setting may be.")
     packages = manifest.part("packages", {}).known(("anonfit", "polars", "numba", "numpy"))
     made_by = [manifest.entries.get("anonfit", "unknown"), *packages.entries.values()]
     if not all(isinstance(version, str) and _VERSION.fullmatch(version) for version in made_by):
@@ -342,9 +345,6 @@ def _declared(demand: DiversityDemand, columns: Mapping[str, JsonObject]) -> Div
         )
     column = columns[demand.column]
     return demand.with_type(column.word("type", TYPES, None), column.get("date_format", str, None))
-
-
-# --- what a folder states -----------------------------------------------------------------------------------------
 
 
 def stated_rows(stated: int | range, promise: Promise) -> int | range:

@@ -26,7 +26,6 @@ NEEDED: Any = object()
 """The default of a setting that must be written."""
 
 _MOST_BYTES = 1 << 29
-_ONE_WORD = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ,.()+_-]{0,99}")
 _WORDS = {
     bool: "true or false",
@@ -108,12 +107,6 @@ class JsonObject:
         if value != default and value not in valid:
             raise self.error(f"'{name}' in {self.label} is an unknown word: {did_you_mean(value, valid)}")
         return value
-
-    def plain_word(self, name: str) -> None:
-        """Refuse a setting that is there and not one word."""
-        value = self.get(name, str, None)
-        if value is not None and not _ONE_WORD.fullmatch(value):
-            raise self.error(f"'{name}' in {self.label} is not a word that a setting may be.")
 
     def plain(self, names: Iterable[str], columns: Iterable[str]) -> JsonObject:
         """The same settings, if they have these names and hold numbers, words or columns: nothing may hide there."""

@@ -168,24 +168,21 @@ def _read(arrays: Any, features: Sequence[str]) -> ModelTree:
 
 
 def _column(name: str, cuts: FloatArray) -> TestedColumn:
+    """A column that is compared with numbers; missing ones are in the cell after the last."""
+
     def place(series: pl.Series) -> IntArray:
-        values = _numbers(series)
+        numbers = series.cast(pl.String) if is_text(series) else series
+        if not (numbers.dtype.is_numeric() or numbers.dtype in (pl.Boolean, pl.String)):
+            numbers = pl.Series([None] * len(series), dtype=pl.Float64)
+        numbers = numbers.cast(pl.Float64, strict=False)
+        if numbers.null_count() > series.null_count():
+            raise DataError(f"The tree compares column '{name}' with numbers, and it holds other values.")
+        values = numbers.fill_null(float("nan")).to_numpy()
         cells = np.searchsorted(cuts, values.astype(np.float32).astype(np.float64)).astype(np.int64)
         cells[np.isnan(values)] = len(cuts) + 1
         return cells
 
     return TestedColumn(name, len(cuts) + 2, place)
-
-
-def _numbers(series: pl.Series) -> FloatArray:
-    """A column as numbers, missing ones as not-a-number."""
-    numbers = series.cast(pl.String) if is_text(series) else series
-    if not (numbers.dtype.is_numeric() or numbers.dtype in (pl.Boolean, pl.String)):
-        numbers = pl.Series([None] * len(series), dtype=pl.Float64)
-    numbers = numbers.cast(pl.Float64, strict=False)
-    if numbers.null_count() > series.null_count():
-        raise DataError(f"The tree compares column '{series.name}' with numbers, and it holds other values.")
-    return numbers.fill_null(float("nan")).to_numpy()
 
 
 FORMAT = "anonfit tree"

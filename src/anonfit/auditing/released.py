@@ -378,16 +378,12 @@ def guess_meanings(released: Released, source: AuditedTable) -> Mapping[str, Lab
 def _candidates(name: str, raw: pl.Series) -> Sequence[LabelMeaning]:
     """What the raw values could be, the most telling first."""
     kinds: list[LabelType] = ["nominal"]
-    texts = raw.cast(pl.String) if is_text(raw) else None
-    if raw.dtype.is_numeric() or (texts is not None and _are_all(texts.cast(pl.Float64, strict=False), texts)):
+    texts, lost = raw.cast(pl.String) if is_text(raw) else None, raw.null_count()
+    if raw.dtype.is_numeric() or (texts is not None and texts.cast(pl.Float64, strict=False).null_count() == lost):
         kinds.insert(0, "continuous")
-    elif raw.dtype.is_temporal() or (texts is not None and _are_all(as_moments(texts), texts)):
+    elif raw.dtype.is_temporal() or (texts is not None and as_moments(texts).null_count() == lost):
         kinds.insert(0, "date")
     return [LabelMeaning(name, kind) for kind in kinds]
-
-
-def _are_all(read: pl.Series, texts: pl.Series) -> bool:
-    return read.null_count() == texts.null_count()
 
 
 def _fits(labels: Sequence[str], meaning: LabelMeaning, raw: pl.Series) -> bool:

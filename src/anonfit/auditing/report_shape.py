@@ -216,9 +216,6 @@ def _fits(value: Any, shape: Any, beside: Mapping[str, Any], known: KnownTexts) 
     )
 
 
-# --- what is compared ---------------------------------------------------------------------------------------------
-
-
 def as_recounted(name: str, same: bool, good: str, bad: str) -> Finding:
     """The finding on whether something written is what was recounted."""
     return Finding(name, "as recounted", "as recounted" if same else "another", same, good if same else bad)
