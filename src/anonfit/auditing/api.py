@@ -9,27 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from anonfit.auditing import folder as folders
 from anonfit.auditing.findings import k_finding
-from anonfit.auditing.folder import (
-    RAW_ROLES,
-    Folder,
-    Promise,
-    as_stated,
-    check_files,
-    consent_findings,
-    open_folder,
-    read_promise,
-    role_findings,
-    stated_rows,
-    suppression_finding,
-)
+from anonfit.auditing.folder import Folder, Promise
 from anonfit.auditing.formats import check_bytes
 from anonfit.auditing.meanings import LabelMeaning, read_meaning
 from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.reading import is_text_file, open_table
-from anonfit.auditing.recoding import Recoded, RegionGrid, RegionTree, read_recoding, read_region_grid, read_region_tree
+from anonfit.auditing.recoding import RegionGrid, RegionTree, read_recoding, read_region_grid, read_region_tree
 from anonfit.auditing.released import Regions
-from anonfit.auditing.reports import Retell, check_report, not_recounted
+from anonfit.auditing.report_shape import Retell, listed_objects
+from anonfit.auditing.reports import check_report, not_recounted
 from anonfit.auditing.request import (
     THRESHOLDS,
     Attacker,
@@ -45,7 +35,7 @@ from anonfit.auditing.request import (
 from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Finding
 from anonfit.errors import DataError, RecodingError, refuse_fork
 
-_WAYS_TO_READ: tuple[dict[str, Any], ...] = ({"stripped": True}, {"care": "."}, {"care": ","})
+_WAYS_TO_READ: tuple[dict[str, Any], ...] = ({}, {"stripped": True}, {"care": "."}, {"care": ","})
 
 
 def audit(
@@ -205,14 +195,8 @@ def audit_release(
         k: The persons asked of the smallest group of all quasi-identifiers together, whatever the release claims.
         demands: What is asked of the data file, with the words of `audit`; it goes by the columns that are named here.
         source: The raw rows it was made from; without it, what the file says is all that can be checked.
-        other: A second release of the same source, as for `audit`.
-        population: The population the data was drawn from.
-        sampling_fraction: Refused: how many doubles a person has in the population does not follow from it.
-        max_risk: The highest acceptable risk of the `attacker`: a number or the name of a preset.
-        attacker: Whose risk `max_risk` is about.
-        thresholds: The shares of persons above these are reported.
+        other, population, sampling_fraction, max_risk, attacker, thresholds, rows_at_once: As for `audit`.
         missing: Texts that mean missing in the source, if the spec in the manifest does not say.
-        rows_at_once: Read so many rows at a time, as for `audit`.
         retell: Tells a report anew from its figures, to hold its texts and its page against; anonfit.audit_release
             brings it.
 
@@ -222,8 +206,8 @@ def audit_release(
     """
     # Longer than a function should be only because every option is named and described once.
     refuse_fork()
-    opened = open_folder(Path(folder))
-    promise = read_promise(opened.spec)
+    opened = folders.open_folder(Path(folder))
+    promise = folders.read_promise(opened.spec)
     asked = _asked(opened, demands, source=source, missing=missing, rows_at_once=rows_at_once)
     audited = audit_data(
         opened.table,
@@ -232,8 +216,8 @@ def audit_release(
         columns=opened.columns,
         texts=opened.texts,
         released=opened.released,
-        withheld=stated_rows(opened.withheld, promise),
-        dropped=stated_rows(opened.dropped, promise),
+        withheld=folders.stated_rows(opened.withheld, promise),
+        dropped=folders.stated_rows(opened.dropped, promise),
         source=source,
         other=other,
         population=population,
@@ -244,30 +228,26 @@ def audit_release(
         missing=missing,
         rows_at_once=rows_at_once,
         findings=[
-            *check_files(opened),
+            *folders.files_as_stated(opened.path, opened.files, opened.needed),
             check_bytes(opened.data, opened.texts, opened.form),
-            *([suppression_finding(opened, promise)] if source is None else []),
+            *([folders.suppression_finding(opened, promise)] if source is None else []),
         ],
     )
     if k is not None:
         lost = audited.counted == UNKNOWN_PERSONS
         asked = (k_finding(audited.sizes, k, lost=lost, where=", ".join(audited.quasi_identifiers)), *asked)
-    claims = (*audited.findings, *check_report(opened, promise, _as_published(audited), retell))
+    # A report goes by the usual thresholds, and knows nothing of another release or a population.
+    marketer = audited.marketer if audited.journalist is None else audited.prosecutor.average
+    published = replace(_above(audited, slice(len(THRESHOLDS))), journalist=None, joint=None, marketer=marketer)
+    claims = (*audited.findings, *check_report(opened, promise, published, retell))
     by_caller = (f"{attacker} risk", "joint cells")
     own = tuple(replace(finding, claimed=finding.name not in by_caller) for finding in claims)
     audited = _above(audited, slice(len(THRESHOLDS), None))
     return replace(audited, findings=(*asked, *own), claims=promise.claims, not_recounted=not_recounted(opened))
 
 
-def _as_published(audited: Audit) -> Audit:
-    """An audit by the usual thresholds, without what another release or a population say: as a report has it."""
-    usual = _above(audited, slice(len(THRESHOLDS)))
-    marketer = audited.marketer if audited.journalist is None else audited.prosecutor.average
-    return replace(usual, journalist=None, joint=None, marketer=marketer)
-
-
 def _above(audited: Audit, part: slice) -> Audit:
-    """An audit that tells who is above some of its thresholds only: a report goes by the usual ones."""
+    """An audit that tells who is above some of its thresholds only."""
     rounded = audited.rounded
     risk, public = (replace(version.prosecutor, above=version.prosecutor.above[part]) for version in (audited, rounded))
     journalist = audited.journalist and replace(audited.journalist, above=audited.journalist.above[part])
@@ -279,12 +259,13 @@ def _asked(opened: Folder, demands: Mapping[str, Any] | None, *, source: object,
     """What is asked of the data file by who audits the release: an audit of its own."""
     if not demands:
         return ()
-    names, listed = demands.get("quasi_identifiers", ()), opened.recoding.get("columns")  # read in earnest elsewhere
-    entries = [entry for entry in (listed if isinstance(listed, list) else ()) if isinstance(entry, Mapping)]
-    columns = {name: entry for entry in entries if (name := entry.get("name")) in names}
-    lost = {"missing": words["missing"]} if words["missing"] is not None else {}
-    whole = {"source": source, "rows_at_once": None} if demands.get("entity") else {"source": None}
-    known: Any = {"columns": columns, "rows_at_once": words["rows_at_once"], **whole, **lost}
+    names, columns = demands.get("quasi_identifiers", ()), listed_objects(opened.recoding.get("columns"))
+    known: dict[str, Any] = {"columns": {entry["name"]: entry for entry in columns if entry.get("name") in names}}
+    known["rows_at_once"] = words["rows_at_once"]
+    if words["missing"] is not None:
+        known["missing"] = words["missing"]
+    if demands.get("entity"):
+        known |= {"source": source, "rows_at_once": None}
     return audit(opened.table, **{**known, **demands}).findings
 
 
@@ -316,16 +297,19 @@ def audit_data(
     the recoding does has no regions to be held against.
     """
     # Longer than a function should be only because every option is named and passed on.
-    promise = read_promise(spec)
-    recoded = read_recoding(recoding, promise.date_formats)
+    promise = folders.read_promise(spec)
+    recoded, tree = read_recoding(recoding, promise.date_formats)
     names, meanings = open_table(data, missing=("",)).names, _meanings(promise, recoded)
     entity, quasi_identifiers = promise.only("entity"), promise.having("quasi-identifier")
     diversity, targets = (
         tuple(demand.with_type("nominal" if demand.column in texts else None, None) for demand in demands)
         for demands in (promise.diversity, promise.targets)
     )
-    noticed = [*findings, *as_stated(lambda: open_table(data).height(), names, columns=columns, released=released)]
-    noticed += [*role_findings(promise, recoded.meanings), *consent_findings(promise), *_beyond(promise, source)]
+    noticed = [
+        *findings,
+        *folders.as_stated(lambda: open_table(data).height(), names, columns=columns, released=released),
+    ]
+    noticed += [*folders.promised_findings(promise, recoded), *_beyond(promise, source)]
     request = Request(
         data=data,
         quasi_identifiers=quasi_identifiers,
@@ -351,14 +335,14 @@ def audit_data(
         order="sorted" if promise.order == "sorted" else None,
         expected_columns=_expected(promise, recoded, columns),
         regions=promise.regions,
-        tree=recoded.tree if set(quasi_identifiers) == set(recoded.meanings) else None,
+        tree=tree if set(quasi_identifiers) == set(recoded) else None,
         representatives=promise.values == "representative",
         drops_missing=promise.drops_missing,
         complete=promise.complete,
         leaves_out_unknown=True,
         missing=promise.missing if missing is None else tuple(missing),
         codes=promise.codes,
-        keys=(*quasi_identifiers, *promise.tested),
+        keys=(*quasi_identifiers, *(promise.having("sensitive", "insensitive") if promise.tests_raw_columns else ())),
         is_release=True,
         rows_at_once=rows_at_once,
         findings=tuple(noticed),
@@ -369,14 +353,14 @@ def audit_data(
     # thousands, or not.
     audits: list[Audit] = []
     faults: list[DataError] = []
-    for reading in (request, *(replace(request, **way) for way in _WAYS_TO_READ)):
+    for way in _WAYS_TO_READ:
         try:
-            audits.append(audit_request(reading))
+            audits.append(audit_request(replace(request, **way)))
         except DataError as error:
             faults.append(error)
-        else:
-            if audits[-1].passed:
-                return audits[-1]
+            continue
+        if audits[-1].passed:
+            return audits[-1]
     if not audits:
         raise faults[0]
     return audits[0]
@@ -387,7 +371,13 @@ def read_other(
 ) -> OtherRelease:
     """A second release: its folder, its data and meaning, or data of the same columns and meaning."""
     if isinstance(other, (str, Path)) and Path(other).is_dir():
-        return _released_folder(Path(other))
+        opened = folders.open_folder(Path(other))
+        promise = folders.read_promise(opened.spec)
+        recoded, tree = read_recoding(opened.recoding, promise.date_formats)
+        left_out = {"drops_missing": promise.drops_missing, "complete": promise.complete, "leaves_out_unknown": True}
+        names = promise.having("quasi-identifier")
+        regions = tree if promise.values == "representative" else None
+        return OtherRelease(opened.table, names, _meanings(promise, recoded), left_out, regions)
     if not isinstance(other, Mapping):
         return OtherRelease(other, quasi_identifiers, meanings)
     if "data" not in other:
@@ -398,33 +388,22 @@ def read_other(
     return OtherRelease(other["data"], tuple(other.get("quasi_identifiers", quasi_identifiers)), meanings)
 
 
-def _released_folder(folder: Path) -> OtherRelease:
-    """A release folder as the second release of an audit."""
-    opened = open_folder(folder)
-    promise = read_promise(opened.spec)
-    recoded = read_recoding(opened.recoding, promise.date_formats)
-    left_out = {"drops_missing": promise.drops_missing, "complete": promise.complete, "leaves_out_unknown": True}
-    meanings, tree = _meanings(promise, recoded), recoded.tree if promise.values == "representative" else None
-    return OtherRelease(opened.table, promise.having("quasi-identifier"), meanings, left_out, tree)
-
-
-def _meanings(promise: Promise, recoded: Recoded) -> dict[str, LabelMeaning]:
+def _meanings(promise: Promise, recoded: Mapping[str, LabelMeaning]) -> dict[str, LabelMeaning]:
     """The meaning of every quasi-identifier."""
     for name in promise.having("quasi-identifier"):
-        if name not in recoded.meanings:
+        if name not in recoded:
             raise RecodingError(f"The recoding says nothing of the quasi-identifier '{name}'.")
-    return {name: recoded.meanings[name] for name in promise.having("quasi-identifier")}
+    return {name: recoded[name] for name in promise.having("quasi-identifier")}
 
 
-def _expected(promise: Promise, recoded: Recoded, columns: Sequence[str] | None) -> tuple[str, ...]:
+def _expected(promise: Promise, recoded: Mapping[str, LabelMeaning], columns: Sequence[str] | None) -> tuple[str, ...]:
     """The columns that the roles put into a file, in the stated order; with bounds, two or three for one."""
     wanted: list[str] = []
     for name, role in promise.roles.items():
-        meaning = recoded.meanings.get(name) if role == "quasi-identifier" else None
+        meaning = recoded.get(name) if role == "quasi-identifier" else None
         if meaning is not None and promise.values == "bounds" and not meaning.is_named:
-            ends = ("lower", "upper", "missing") if meaning.missing else ("lower", "upper")
-            wanted.extend(f"{name}_{end}" for end in ends)
-        elif role == "quasi-identifier" or role in RAW_ROLES:
+            wanted += [f"{name}_lower", f"{name}_upper", *([f"{name}_missing"] if meaning.missing else [])]
+        elif role == "quasi-identifier" or role in folders.RAW_ROLES:
             wanted.append(name)
     order = {name: place for place, name in enumerate(columns or ())}
     return tuple(sorted(wanted, key=lambda name: order.get(name, len(order))))
@@ -433,12 +412,10 @@ def _expected(promise: Promise, recoded: Recoded, columns: Sequence[str] | None)
 def _beyond(promise: Promise, source: object) -> list[Finding]:
     """What the spec promises but this audit has not the means to check."""
     findings = []
-    entity = promise.only("entity")
-    if entity is not None and source is None:
+    if source is None and (entity := promise.only("entity")) is not None:
         sentence = "Persons were counted as rows: their entities are only in the source."
         findings.append(Finding("entities", entity, None, None, sentence))
-    if promise.attack_limit < 1:
-        # It was held when the file was published; a demand that no audit can check would fail every one.
+    if promise.attack_limit < 1:  # it was held when the file was published: asked of every audit, each would fail
         sentence = (
             "What a model learns across groups was limited when this was published; an audit does not measure it."
         )

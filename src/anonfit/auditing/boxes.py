@@ -32,7 +32,6 @@ from anonfit.auditing.labels import Interval, Run, ValueSet, joined, leaf_interv
 from anonfit.auditing.meanings import LabelMeaning
 
 Cells = npt.NDArray[np.int32]
-Numbers = IntArray | FloatArray
 _EXACT = 2**52  # below this, integers and halves are exact as floating point numbers
 _UNITS = {"ms": 10**3, "us": 10**6, "ns": 10**9}
 
@@ -50,28 +49,23 @@ class PlacedColumn:
 def placed_on_line(series: pl.Series, meaning: LabelMeaning, *, ends: list[Decimal]) -> PlacedColumn:
     """The cells of an ordered column (see `_line_axis`); values beyond a declared domain go to its end intervals."""
     numbers, scale = on_line(series, meaning)
-    lost = numbers.is_null().to_numpy() if numbers.null_count() else None
-    low, high = (None if end is None else Fraction(end) * scale for end in meaning.domain)
-    scaled = [Fraction(end) * scale for end in ends]
     whole = integers(numbers)
-    if whole is not None:
-        floor, ceiling = None if low is None else math.ceil(low), None if high is None else math.floor(high)
-        values, beyond = _within(whole, floor, ceiling, lost=lost)
-        cells = _cells_of_integers(values, scaled)
-    else:
-        floats = numbers.cast(pl.Float64).fill_null(0.0).to_numpy()
-        least, most = None if low is None else float(low), None if high is None else float(high)
-        values, beyond = _within(floats, least, most, lost=lost)
-        cells = _cells_of_floats(values, scaled)
-    beyond_count = 0 if beyond is None else int(np.count_nonzero(beyond))
-    if lost is None:
-        return PlacedColumn(cells, beyond_count, 0, beyond if beyond_count else None)
+    values: Any = numbers.cast(pl.Float64).fill_null(0.0).to_numpy() if whole is None else whole
+    inward: Any = (float, float) if whole is None else (math.ceil, math.floor)
+    domain = zip(inward, meaning.domain, strict=True)
+    low, high = (None if end is None else rounded(Fraction(end) * scale) for rounded, end in domain)
+    inside = values if low is None and high is None else np.clip(values, low, high)
+    beyond = np.zeros(len(values), np.bool_) if inside is values else inside != values
+    scaled = [Fraction(end) * scale for end in ends]
+    cells = _cells_of_floats(inside, scaled) if whole is None else _cells_of_integers(inside, scaled)
+    if not numbers.null_count():
+        return PlacedColumn(cells, int(np.count_nonzero(beyond)), 0, beyond if beyond.any() else None)
     missing = series.is_null().to_numpy()
-    cells[lost] = 2 * len(ends) + 2
+    strange = numbers.is_null().to_numpy() & ~missing
+    cells[strange] = 2 * len(ends) + 2
     cells[missing] = 0
-    strange = lost & ~missing
-    strangers = strange if beyond is None else strange | beyond
-    return PlacedColumn(cells, beyond_count, int(np.count_nonzero(strange)), strangers)
+    beyond &= ~(strange | missing)
+    return PlacedColumn(cells, int(np.count_nonzero(beyond)), int(np.count_nonzero(strange)), strange | beyond)
 
 
 def distinct_texts(series: pl.Series) -> tuple[IntArray, list[str]]:
@@ -125,40 +119,30 @@ def on_line(series: pl.Series, meaning: LabelMeaning) -> tuple[pl.Series, Fracti
     return pl.Series([None] * len(series), dtype=pl.Float64), Fraction(1)
 
 
-def _within(
-    values: Numbers, low: float | None, high: float | None, *, lost: BoolArray | None
-) -> tuple[Numbers, BoolArray | None]:
-    """Values moved to the nearest end of the domain, and which had to be."""
-    if low is None and high is None:
-        return values, None
-    clipped: Any = np.clip(values, low, high)
-    moved: BoolArray = clipped != values
-    return clipped, moved if lost is None else moved & ~lost
-
-
-def _cells_of_integers(values: Numbers, ends: list[Fraction]) -> Cells:
+def _cells_of_integers(values: IntArray, ends: list[Fraction]) -> Cells:
     """Exact for every 64-bit integer: narrow ranges by a table, wide ones as floats where these are exact."""
     if not len(values):
         return np.empty(0, np.int32)
     low, high = int(values.min()), int(values.max())
     if high - low <= max(len(values), 2**16):
-        table = _cells_by_steps(np.arange(low, high + 1, dtype=np.int64), ends)
-        return table[values - low]
+        return _cells_by_steps(np.arange(low, high + 1, dtype=np.int64), ends)[values - low]
     if max([abs(low), abs(high), *(abs(math.ceil(end)) for end in ends)]) < _EXACT:
         return _cells_of_floats(values.astype(np.float64), ends)
     return _cells_by_steps(values, ends)
 
 
-def _cells_by_steps(values: Numbers, ends: list[Fraction]) -> Cells:
+def _cells_by_steps(values: IntArray, ends: list[Fraction]) -> Cells:
     """Count the ends not above a value, and those below it: an end between two integers counts for both at once."""
     limit = 2**63 - 1
-    at_least = np.array([min(max(math.ceil(end), -limit), limit) for end in ends], np.int64)
-    above = np.array([min(max(math.floor(end) + 1, -limit), limit) for end in ends], np.int64)
+    at_least, above = (
+        np.array([min(max(end, -limit), limit) for end in whole], np.int64)
+        for whole in (map(math.ceil, ends), [math.floor(end) + 1 for end in ends])
+    )
     cells = 1 + np.searchsorted(at_least, values, "right") + np.searchsorted(above, values, "right")
     return cells.astype(np.int32)
 
 
-def _cells_of_floats(values: Numbers, ends: list[Fraction]) -> Cells:
+def _cells_of_floats(values: FloatArray, ends: list[Fraction]) -> Cells:
     line = np.array([*map(float, ends), np.nan])
     below = np.searchsorted(line[:-1], values, "left")
     cells: Cells = (1 + 2 * below + (line[below] == values)).astype(np.int32)
@@ -218,12 +202,9 @@ def _name_axis(meaning: LabelMeaning, sets: Sequence[ValueSet]) -> Axis:
             # As a name, a number or truth value may be written in several ways.
             ways = [(text, text.removesuffix(".0"), text.capitalize(), text.upper()) for text in texts]
             texts = [next((spelled for spelled in way if spelled in cell_of), way[0]) for way in ways]
-        cell = np.array([0, *(cell_of.get(text, rest) for text in texts)], np.int32)
-        cells = cell.take(codes)
-        if unknown not in cell:
-            return PlacedColumn(cells, 0, 0)
+        cells = np.array([0, *(cell_of.get(text, rest) for text in texts)], np.int32).take(codes)
         strange = cells == unknown
-        return PlacedColumn(cells, 0, int(np.count_nonzero(strange)), strange)
+        return PlacedColumn(cells, 0, int(np.count_nonzero(strange)), strange if strange.any() else None)
 
     return Axis(unknown + 1, runs, place)
 
@@ -241,13 +222,11 @@ def _line_axis(meaning: LabelMeaning, sets: Sequence[ValueSet]) -> Axis:
             return low, unknown - 1
         return low, 2 * position[interval.upper] + (2 if interval.closed else 1)
 
-    def runs(values: ValueSet) -> list[Run]:
-        return _cells(values, unknown, [run(interval) for interval in values.intervals])
-
-    def place(series: pl.Series) -> PlacedColumn:
-        return placed_on_line(series, meaning, ends=ends)
-
-    return Axis(unknown + 1, runs, place)
+    return Axis(
+        unknown + 1,
+        lambda values: _cells(values, unknown, map(run, values.intervals)),
+        lambda series: placed_on_line(series, meaning, ends=ends),
+    )
 
 
 def _cells(values: ValueSet, last: int, runs: Iterable[Run]) -> list[Run]:
@@ -257,9 +236,7 @@ def _cells(values: ValueSet, last: int, runs: Iterable[Run]) -> list[Run]:
 
 
 def leaf_placer(leaves: Sequence[str], meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
-    """What finds the leaf of every number, date or word by the intervals that leaves name: counted from 1, 0 for
-    missing, -1 for a value that is in none.
-    """
+    """What finds the leaf of every value by the intervals that leaves name: from 1 on, 0: missing, -1: in none."""
     intervals = [leaf_interval(leaf, meaning) for leaf in leaves]
     sets = [ValueSet(intervals=() if interval is None else (interval,)) for interval in intervals]
     axis = axis_of(meaning, sets)
@@ -352,15 +329,13 @@ def overlapping_boxes(boxes: LabelBoxes) -> int:
 
 UInt32 = npt.NDArray[np.uint32]
 Ways = tuple[UInt32, npt.NDArray[np.uint8]]
-Places = tuple[UInt32, UInt32, UInt32, UInt32]
+Places = tuple[UInt32, ...]  # leaves, places, tests, runs
 _ROWS_AT_ONCE = 1 << 14
 _AXIS, _CUT, _LEFT, _RIGHT = range(4)  # of a node that is no leaf
 
 
 def locate_rows(boxes: LabelBoxes, columns: Sequence[Cells], *, rows: int) -> tuple[IntArray, npt.NDArray[np.uint8]]:
-    """For every row, from its cell in every column: the group whose box holds it (-1: none), and how many further boxes
-    do (at most 255).
-    """
+    """The group whose box holds each row, by its cell in each column (-1: none), and how many others do (up to 255)."""
     from anonfit.auditing import kernels
 
     ways, places = _ways(boxes), _places(boxes, columns if rows else ())
@@ -414,8 +389,7 @@ def _places(boxes: LabelBoxes, columns: Sequence[Cells]) -> Places:
     begin = np.searchsorted(place, np.arange(len(of_place) + 1))
     places = np.stack([np.append(boxes.leaves, len(boxes.labels)), begin], axis=1)
     of_leaf = np.where(boxes.nodes[:, :1] < 0, boxes.nodes[:, 2:], 0)
-    arrays = (np.ascontiguousarray(array, np.uint32) for array in (of_leaf, places, tests, boxes.runs))
-    return tuple(arrays)  # type: ignore[return-value]
+    return tuple(np.ascontiguousarray(array, np.uint32) for array in (of_leaf, places, tests, boxes.runs))
 
 
 def _reach(boxes: LabelBoxes, columns: Sequence[Cells]) -> tuple[Cells, Cells]:
@@ -429,10 +403,10 @@ def _reach(boxes: LabelBoxes, columns: Sequence[Cells]) -> tuple[Cells, Cells]:
         left, right = nodes[level, _LEFT], nodes[level, _RIGHT]
         for child in (left, right):
             low[child], high[child] = low[level], high[level]
-        cut, axis = nodes[level, _CUT], nodes[level, _AXIS]
-        at = left, axis
-        high[at] = np.where(cut < 0, high[at], np.minimum(high[at], cut - 1))
-        at = right, axis
-        low[at] = np.where(cut < 0, low[at], np.maximum(low[at], cut))
+        in_order = nodes[level, _CUT] >= 0
+        axis, cut = nodes[level, _AXIS][in_order], nodes[level, _CUT][in_order]
+        at_left, at_right = (left[in_order], axis), (right[in_order], axis)
+        high[at_left] = np.minimum(high[at_left], cut - 1)
+        low[at_right] = np.maximum(low[at_right], cut)
         level = np.concatenate([left, right])
     return low, high

@@ -44,25 +44,22 @@ def numbered(keys: IntArray | Hashes) -> tuple[IntArray, IntArray]:
 
 def numbered_few(keys: IntArray | Hashes, most: int) -> tuple[IntArray, IntArray] | None:
     """As `numbered`; None if there are more than `most` different keys."""
-    if len(keys) < _FEW_ROWS:
-        _, first, places = np.unique(keys, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        numbers: tuple[IntArray, IntArray] | None = (np.argsort(order)[places] + 1, first[order])
-    else:
-        numbers = _by_table(keys, most)
-    return numbers if numbers is not None and len(numbers[1]) <= most else None
+    if len(keys) >= _FEW_ROWS:
+        return _by_table(keys, most)
+    _, first, places = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return (np.argsort(order)[places] + 1, first[order]) if len(first) <= most else None
 
 
 def _by_table(keys: IntArray | Hashes, most: int) -> tuple[IntArray, IntArray] | None:
     from anonfit.auditing.kernels import number
 
-    codes, room = np.empty(len(keys), np.int64), _FEW_VALUES
-    plain = np.ascontiguousarray(keys).view(np.uint64)
+    codes, room, plain = np.empty(len(keys), np.int64), _FEW_VALUES, np.ascontiguousarray(keys).view(np.uint64)
     while True:
         first = np.empty(room, np.int64)
         count = number(plain, codes, np.zeros(2 * room, np.uint32), first)
         if count >= 0:
-            return codes, first[:count]
+            return (codes, first[:count]) if count <= most else None
         if room > most:
             return None
         room *= 16
@@ -82,36 +79,26 @@ def few_texts(texts: pl.Series, most: int) -> Dictionary | None:
     numbers = numbered_few(texts.hash(seed=_SEED).to_numpy(), most)
     if numbers is None:
         return None
-    codes, values = numbers[0], _at(texts, numbers[1])
+    codes, first = numbers
+    # A few are picked one by one, since gathering puts all rows into one piece first.
+    few = [texts[row] for row in first.tolist()] if len(first) <= _FEW_VALUES else None
+    values = texts.gather(first) if few is None else pl.Series(texts.name, few, dtype=pl.String)
     if values.null_count():
         known = values.is_not_null().to_numpy()
         codes, values = np.append(0, np.where(known, np.cumsum(known), 0)).take(codes), values.drop_nulls()
     return Dictionary(codes, values)
 
 
-def _at(texts: pl.Series, rows: IntArray) -> pl.Series:
-    """The texts of some rows; a few are picked one by one, since gathering puts all rows into one piece first."""
-    if len(rows) > _FEW_VALUES:
-        return texts.gather(rows)
-    return pl.Series(texts.name, [texts[row] for row in rows.tolist()], dtype=pl.String)
-
-
 def _of_pointers(texts: pl.Series) -> Dictionary:
     """A column that is in a dictionary already, with those of its values that some row has."""
-    pointers = texts.to_physical()
-    places: IntArray
-    if pointers.null_count():
-        places = pointers.cast(pl.Int64).fill_null(-1).to_numpy().copy()
-    else:
-        places = pointers.to_numpy().astype(np.int64)
+    places: IntArray = texts.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
     seen = np.zeros(int(places.max(initial=-1)) + 2, np.bool_)  # missing, -1, is the place after the last
     seen[places] = True
     seen[-1] = False
     present = pl.Series(texts.name, np.flatnonzero(seen).astype(np.uint32)).cat.to(texts.dtype).cast(pl.String)
-    if seen[:-1].all() and not pointers.null_count():
-        places += 1
-        return Dictionary(places, present)
-    return Dictionary(np.where(seen, np.cumsum(seen), 0).take(places, mode="wrap"), present)
+    if seen[:-1].all() and not texts.null_count():
+        return Dictionary(places + 1, present)
+    return Dictionary(np.where(seen, np.cumsum(seen), 0)[places], present)
 
 
 def as_pointers(texts: Dictionary, name: str) -> pl.Series:
@@ -138,12 +125,8 @@ class Coded:
 
     def narrow(self) -> Coded:
         """The same column with codes in the same order and without gaps; 0 is kept even if nothing is missing."""
-        if self.bound > max(4 * len(self.codes), 2**16):
-            return _ranked(pl.Series(self.codes).replace(0, None))
-        seen = np.zeros(self.bound, np.bool_)
-        seen[self.codes] = True
-        seen[0] = True
-        return Coded((np.cumsum(seen) - 1)[self.codes], int(np.count_nonzero(seen)))
+        places, different = value_places(Coded(np.append(0, self.codes), self.bound))
+        return Coded(places[1:], different)
 
 
 def coded(series: pl.Series) -> Coded:
@@ -151,14 +134,11 @@ def coded(series: pl.Series) -> Coded:
     if is_text(series):
         texts = dictionary(series)
         return Coded(texts.codes, len(texts.values) + 1)
-    if series.dtype == pl.Boolean:
-        series = series.cast(pl.UInt8)
     if series.dtype.is_float():
         return _ranked(series)
+    series = series.cast(pl.UInt8) if series.dtype == pl.Boolean else series
     whole = integers(series)
-    if whole is None:
-        return coded(series.cast(pl.String))
-    return _offset(whole, series)
+    return coded(series.cast(pl.String)) if whole is None else _offset(whole, series)
 
 
 def coded_in_order(series: pl.Series) -> Coded:
@@ -178,10 +158,8 @@ def coded_values(series: pl.Series, *, measured: bool | None = None) -> Coded:
             return Coded(texts.codes, len(numbers) + 1)
         known = coded_values(numbers)
         return Coded(np.append(0, known.codes)[texts.codes], known.bound)
-    if series.dtype.is_float():
-        cents = _as_cents(series)
-        series = series if cents is None else cents
-    return coded(series)
+    cents = _as_cents(series) if series.dtype.is_float() else None
+    return coded(series if cents is None else cents)
 
 
 def is_text(series: pl.Series) -> bool:
@@ -201,15 +179,12 @@ def _as_cents(series: pl.Series) -> pl.Series | None:
 
 def _offset(values: IntArray, series: pl.Series) -> Coded:
     """Codes by distance from the smallest value where the range is not too wide, else by rank."""
-    if not len(values):
-        return Coded(values, 1)
     missing = series.is_null().to_numpy() if series.null_count() else None
     present = values if missing is None else values[~missing]
-    low, high = (int(present.min()), int(present.max())) if len(present) else (0, 0)
+    low, high = (int(present.min()), int(present.max())) if len(present) else (0, -1)
     if high - low > _WIDE:
         return _ranked(series.to_physical())
-    codes = values - low
-    codes += 1
+    codes = values - (low - 1)
     if missing is not None:
         codes[missing] = 0
     return Coded(codes, high - low + 2)
@@ -225,14 +200,9 @@ def integers(series: pl.Series) -> IntArray | None:
     physical: Any = series.to_physical()
     if not physical.dtype.is_integer():
         return None
-    if physical.dtype in (pl.UInt64, pl.Int128) or str(physical.dtype) == "UInt128":
-        narrow = physical.cast(pl.Int64, strict=False)
-        if narrow.null_count() > physical.null_count():
-            return None
-        physical = narrow
-    physical = physical.cast(pl.Int64)
-    whole: IntArray = (physical.fill_null(0) if physical.null_count() else physical).to_numpy()
-    return whole
+    narrow = physical.cast(pl.Int64, strict=False)
+    whole: IntArray = (narrow.fill_null(0) if narrow.null_count() else narrow).to_numpy()
+    return None if narrow.null_count() > physical.null_count() else whole
 
 
 def many_values(series: pl.Series) -> bool:
@@ -274,14 +244,11 @@ def join_codes(columns: list[Coded], rows: int) -> tuple[IntArray, int]:
 
 def value_places(column: Coded) -> tuple[IntArray, int]:
     """The place of every row's value among the different ones, in the order of their codes, and how many they are."""
-    if column.bound > max(4 * len(column.codes), 2**16):
+    if column.bound > _table_size(len(column.codes)):
         places, first = dense(column.codes)
         return places, len(first)
     seen = np.bincount(column.codes, minlength=column.bound) > 0
     return (np.cumsum(seen) - 1)[column.codes], int(np.count_nonzero(seen))
-
-
-# --- groups -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,11 +267,6 @@ class RowPersons:
     numbers: IntArray | None = None
     entities: Coded | None = None
 
-    @property
-    def counted(self) -> str:
-        """What a person is here."""
-        return "entities" if self.entities is not None else "count column" if self.numbers is not None else "rows"
-
     def only(self, chosen: BoolArray) -> RowPersons:
         """Those of some rows."""
         numbers = None if self.numbers is None else self.numbers[chosen]
@@ -313,8 +275,7 @@ class RowPersons:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What persons are counted on: rows of a table, pairs of a group and a value, or groups that stand for their
-    persons."""
+    """What persons are counted on: rows, pairs of a group and a value, or groups that stand for their persons."""
 
     grouping: RowGroups
     persons: RowPersons
@@ -326,12 +287,8 @@ class Evidence:
         if left_out is None:
             return self
         keep = ~left_out[self.grouping.of_row]
-        return replace(
-            self,
-            grouping=replace(self.grouping, of_row=self.grouping.of_row[keep]),
-            persons=self.persons.only(keep),
-            sizes=np.where(left_out, 0, self.sizes),
-        )
+        grouping, sizes = replace(self.grouping, of_row=self.grouping.of_row[keep]), np.where(left_out, 0, self.sizes)
+        return replace(self, grouping=grouping, persons=self.persons.only(keep), sizes=sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +332,7 @@ def count_values(persons: RowPersons, grouping: RowGroups, column: Coded, *, siz
     if grouping.count << _bits(column.bound) > _table_size(len(grouping.of_row)):
         column = column.narrow()
     bits = _bits(column.bound)
-    if persons.counted == "rows":
+    if persons.numbers is None and persons.entities is None:
         parts = [_count_pairs(grouping.of_row[part], column.codes[part], bits) for part in _parts(grouping.of_row)]
         pairs, numbers = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     else:
@@ -410,24 +367,18 @@ def _count_pairs(groups: IntArray, codes: IntArray, bits: int) -> tuple[IntArray
     keys <<= bits
     keys |= codes
     if (most - least + 1) << bits > _table_size(len(groups)):
-        if not bool((keys[1:] >= keys[:-1]).all()):  # rows of a sorted file may be in order already
-            keys = np.sort(keys)
-        begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.empty(0, np.int64)
-        pairs, numbers = keys[begins], np.diff(np.append(begins, len(keys)))
+        pairs, numbers = np.unique(keys, return_counts=True)
     else:
         table = np.bincount(keys)
         pairs = np.flatnonzero(table != 0)  # of truth values it is several times faster
         numbers = table[pairs]
-    pairs += least << bits
-    return pairs, numbers
+    return pairs + (least << bits), numbers
 
 
 def most_frequent(counts: ValueCounts) -> IntArray:
     """Per group, the persons who have its most frequent value."""
     most = np.zeros(len(counts.sizes), np.int64)
-    if len(counts.group):
-        begins = np.flatnonzero(np.append(True, counts.group[1:] != counts.group[:-1]))
-        most[counts.group[begins]] = np.maximum.reduceat(counts.persons, begins)
+    np.maximum.at(most, counts.group, counts.persons)
     return most
 
 
@@ -437,9 +388,8 @@ def read_persons(frame: pl.DataFrame, *, entity: str | None, count: str | None) 
         return RowPersons(entities=coded(frame[entity]))
     if count is None:
         return RowPersons()
-    values = frame[count]
-    if isinstance(values.dtype, pl.Categorical | pl.Enum):  # texts of a file are read as categories
-        values = values.cast(pl.String)
+    # Texts of a file may be read as categories.
+    values = frame[count].cast(pl.String) if is_text(frame[count]) else frame[count]
     numbers = values.cast(pl.Float64, strict=False)
     whole = numbers.cast(pl.Int64, strict=False)
     if whole.null_count() or not bool((whole >= 1).all()) or not bool((whole == numbers).all()):

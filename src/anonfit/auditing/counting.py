@@ -16,25 +16,9 @@ from itertools import chain
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.coding import (
-    BoolArray,
-    Coded,
-    Evidence,
-    IntArray,
-    RowGroups,
-    RowPersons,
-    ValueCounts,
-    coded,
-    coded_values,
-    count_values,
-    group_rows,
-    is_text,
-    many_values,
-    most_frequent,
-    persons_in_groups,
-    value_places,
-)
-from anonfit.auditing.hashing import HashShards, distinct_hashes
+from anonfit.auditing import coding
+from anonfit.auditing.coding import BoolArray, Coded, Evidence, IntArray, RowGroups, RowPersons, ValueCounts
+from anonfit.auditing.hashing import HashShards
 from anonfit.auditing.models import measure_demands, unmeasured
 from anonfit.auditing.released import Released
 from anonfit.auditing.request import DiversityDemand, Request
@@ -50,9 +34,6 @@ _NONE = np.empty(0, np.int64)
 _Measured = list[tuple[RawColumn, list[Diversity]]]
 
 
-# --- sizes --------------------------------------------------------------------------------------------------------
-
-
 _BINS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
@@ -63,56 +44,34 @@ def share_of(sizes: IntArray, chosen: BoolArray) -> Share:
 
 def group_sizes(sizes: IntArray, k: int | None) -> GroupSizes:
     """Smallest, quartiles, largest, and what is below k."""
-    if not len(sizes):
-        below, share = (CountedFigure(0, 0), Share(0, 0)) if k else (None, None)
-        return GroupSizes(0, None, None, None, None, None, None, below, share, histogram=())
-    low, first, middle, third, high = (
-        int(size) for size in np.percentile(sizes, [0, 25, 50, 75, 100], method="inverted_cdf")
-    )
     below = persons_below = None
     if k is not None:
         persons_below = share_of(sizes, sizes < k)
         below = CountedFigure(int(np.count_nonzero(sizes < k)), persons_below.persons)
-    return GroupSizes(
-        len(sizes),
-        low,
-        first,
-        middle,
-        third,
-        high,
-        float(sizes.mean()),
-        below,
-        persons_below,
-        _histogram(sizes),
-        dict(zip(*(part.tolist() for part in np.unique(sizes, return_counts=True)), strict=True)),
-    )
-
-
-def _histogram(sizes: IntArray) -> tuple[Bin, ...]:
-    """Groups and persons by size, bins without groups left out."""
+    if not len(sizes):
+        return GroupSizes(0, None, None, None, None, None, None, below, persons_below, histogram=())
+    low, first, middle, third, high = map(int, np.percentile(sizes, [0, 25, 50, 75, 100], method="inverted_cdf"))
+    of_size = dict(zip(*(part.tolist() for part in np.unique(sizes, return_counts=True)), strict=True))
     bins = []
-    for low, after in zip(_BINS, (*_BINS[1:], None), strict=True):
-        inside = (sizes >= low) if after is None else (sizes >= low) & (sizes < after)
+    for begin, after in zip(_BINS, (*_BINS[1:], None), strict=True):
+        inside = (sizes >= begin) & (sizes < (high + 1 if after is None else after))
         if inside.any():
             persons = share_of(sizes, inside)
             groups = CountedFigure(int(np.count_nonzero(inside)), persons.persons)
-            bins.append(Bin(low, None if after is None else after - 1, groups, persons))
-    return tuple(bins)
+            bins.append(Bin(begin, None if after is None else after - 1, groups, persons))
+    mean, histogram = float(sizes.mean()), tuple(bins)
+    return GroupSizes(len(sizes), low, first, middle, third, high, mean, below, persons_below, histogram, of_size)
 
 
 def frequent_labels(heads: pl.DataFrame, sizes: IntArray) -> dict[str, FrequentLabels]:
     """The labels of every column that most persons have; heads: (group) what a group says."""
     of_column = {}
     for name in heads.columns:
-        labels = pl.DataFrame({"label": heads[name], "persons": sizes})
-        held = labels.group_by("label").agg(pl.col("persons").sum())
+        held = pl.DataFrame({"label": heads[name], "persons": sizes}).group_by("label").agg(pl.col("persons").sum())
         most = int(held["persons"].max() or 0)  # type: ignore[arg-type]
         frequent = held.filter(pl.col("persons") == most)["label"].to_list()
         of_column[name] = FrequentLabels(len(held), most, frozenset(frequent))
     return of_column
-
-
-# --- inference ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,26 +98,22 @@ class ColumnCounts:
     ) -> None:
         """A column, of which `head` are the first rows; `together` says that the rows of every group stand together."""
         self.name, self.demands, self.sensitive, self.text_file = head.name, tuple(demands), sensitive, text_file
-        self.measured = is_text(head) and many_values(head)
+        self.measured = coding.is_text(head) and coding.many_values(head)
         self.at_end = bool(self.demands) or not together or self.measured
         self.pairs = [_Pairs(_NONE, _plain(head[:0]), RowPersons(_NONE))]
         self.rows = self.held = 0
         self.complete: list[RawColumn] = []
         self.values: HashShards | None = None
 
-    def take(self, groups: IntArray, series: pl.Series, persons: RowPersons) -> None:
-        """All rows: their groups, values and persons."""
-        self.rows, self.pairs = len(series), [_Pairs(groups, series, persons)]
-
     def add(self, groups: IntArray, series: pl.Series, persons: RowPersons) -> None:
         """The next rows of several batches."""
         if not len(series):
             return
         self.rows += len(series)
-        column = coded(series).narrow()
+        column = coding.coded(series).narrow()
         least = int(groups.min())
         grouping = RowGroups(groups - least, int(groups.max()) - least + 1, _NONE)
-        counts = count_values(persons, grouping, column, sizes=_NONE)
+        counts = coding.count_values(persons, grouping, column, sizes=_NONE)
         first = np.empty(column.bound, np.int64)
         first[column.codes[::-1]] = np.arange(len(series) - 1, -1, -1)  # the last write to a place stays
         # Values with codes of their own are told by one row each.
@@ -172,23 +127,32 @@ class ColumnCounts:
         """All figures of the column, once all rows were counted; `evidence` knows the groups and their persons."""
         if self.values is not None:
             self._measure_complete(everything=True)
-            return self._together(distinct_hashes(self.values)), []
+            different_values = sum(len(np.unique(hashes)) for (hashes,) in self.values.each())
+            everyone = sum(column.certain.of for column in self.complete)
+            together = RawColumn(
+                self.name,
+                self.sensitive,
+                certain=Share(sum(column.certain.persons for column in self.complete), everyone),
+                likely=Share(sum(column.likely.persons for column in self.complete), everyone),
+                smallest=min((part.smallest for part in self.complete if part.smallest is not None), default=None),
+                distinct=CountedFigure(different_values / self.rows if self.rows else 0.0, self.rows),
+            )
+            return together, []
         pairs = self._all()
-        column = coded_values(pairs.value, measured=self.measured)
+        column = coding.coded_values(pairs.value, measured=self.measured)
         held = replace(evidence, grouping=replace(evidence.grouping, of_row=pairs.group), persons=pairs.persons)
-        counts = count_values(held.persons, held.grouping, column, sizes=held.sizes)
+        counts = coding.count_values(held.persons, held.grouping, column, sizes=held.sizes)
         inferred = _inferred(self.name, self.rows, counts=counts, sensitive=self.sensitive)
         raw = RawValues(pairs.value, column, self.text_file)
         if not sets:
-            asked = measure_demands(self.demands, raw, counts=counts, evidence=held) if self.demands else []
-            return inferred, asked
+            return inferred, measure_demands(self.demands, raw, counts=counts, evidence=held)
         return inferred, [diversity for of_set in sets for diversity in self._within(of_set, held, raw)]
 
     def _within(self, of_set: SetGroups, evidence: Evidence, raw: RawValues) -> list[Diversity]:
         """What is asked of the column, in the groups of one of several quasi-identifiers."""
         coarse = RowGroups(of_set.of_group[evidence.grouping.of_row], len(of_set.sizes), _NONE)
         held = replace(evidence, grouping=coarse, sizes=of_set.sizes)
-        counts = count_values(held.persons, coarse, raw.column, sizes=held.sizes)
+        counts = coding.count_values(held.persons, coarse, raw.column, sizes=held.sizes)
         return [
             replace(diversity, settings=diversity.settings | {"quasi_identifier": list(of_set.columns)})
             for diversity in measure_demands(self.demands, raw, counts=counts, evidence=held)
@@ -213,22 +177,12 @@ class ColumnCounts:
         if len(complete.group):
             groups = complete.group - int(complete.group.min())
             sizes = np.bincount(groups, weights=complete.persons.numbers).astype(np.int64)
-            column = coded_values(complete.value, measured=self.measured)
-            counts = count_values(complete.persons, RowGroups(groups, len(sizes), _NONE), column, sizes=sizes)
+            column = coding.coded_values(complete.value, measured=self.measured)
+            counts = coding.count_values(complete.persons, RowGroups(groups, len(sizes), _NONE), column, sizes=sizes)
             self.complete.append(_inferred(self.name, len(groups), counts=counts, sensitive=self.sensitive))
             self.values.add(complete.value.hash(seed=_SEED).to_numpy())
         self.pairs = [every.where(~is_complete)]
         self.held = len(self.pairs[0].group)
-
-    def _together(self, values: int) -> RawColumn:
-        """The figures of all complete groups as one."""
-        of = sum(column.certain.of for column in self.complete)
-        certain, likely = (
-            Share(sum(getattr(column, name).persons for column in self.complete), of) for name in ("certain", "likely")
-        )
-        smallest = min((column.smallest for column in self.complete if column.smallest is not None), default=None)
-        distinct = CountedFigure(values / self.rows if self.rows else 0.0, self.rows)
-        return RawColumn(self.name, self.sensitive, certain, likely, smallest, distinct)
 
 
 def _plain(series: pl.Series) -> pl.Series:
@@ -238,7 +192,7 @@ def _plain(series: pl.Series) -> pl.Series:
 
 def _inferred(name: str, rows: int, *, counts: ValueCounts, sensitive: bool) -> RawColumn:
     """What groups tell of a column of so many rows; with entities a value counts for everyone who has it."""
-    most = most_frequent(counts)
+    most = coding.most_frequent(counts)
     filled = counts.sizes > 0
     return RawColumn(
         name,
@@ -252,10 +206,7 @@ def _inferred(name: str, rows: int, *, counts: ValueCounts, sensitive: bool) -> 
 
 def different(values: IntArray) -> int:
     """How many different values there are."""
-    return value_places(Coded(values, int(values.max(initial=0)) + 1))[1]
-
-
-# --- all of them --------------------------------------------------------------------------------------------------
+    return coding.value_places(Coded(values, int(values.max(initial=0)) + 1))[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +253,7 @@ class GroupCounts:
         evidence = self.evidence
         if evidence.persons.entities is None:
             return int(evidence.sizes.sum())
-        return int(persons_in_groups(evidence.persons, np.zeros_like(evidence.grouping.of_row), 1).sum())
+        return int(coding.persons_in_groups(evidence.persons, np.zeros_like(evidence.grouping.of_row), 1).sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +311,7 @@ class GroupCounter:
 
         def measure(series: pl.Series) -> tuple[RawColumn, list[Diversity]]:
             counts = counts_of(series)
-            counts.take(rows.groups, series, rows.persons)
+            counts.rows, counts.pairs = len(series), [_Pairs(rows.groups, series, rows.persons)]
             return counts.measure(kept, sets)
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -376,29 +327,29 @@ class GroupCounter:
         table, sizes = self.released.table, np.zeros(self.released.groups, np.int64)
         columns = [counts_of(series) for series in replace(table, lazy=table.lazy.head(_HEAD)).frame(names)]
         for batch in batches:
-            sizes += persons_in_groups(batch.persons, batch.groups, len(sizes))
+            sizes += coding.persons_in_groups(batch.persons, batch.groups, len(sizes))
             rows = batch.without(self.left_out)
             for counts, series in zip(columns, chain.from_iterable(rows.columns(names)), strict=True):
                 counts.add(rows.groups, series, rows.persons)
         evidence = self._evidence(RowPersons(sizes), np.arange(len(sizes)))
         kept = evidence.without(self.left_out)
-        sets, measured = self.sets(kept), _Measured()
-        while columns:
-            measured.append(columns.pop(0).measure(kept, sets))
-        return evidence, measured
+        sets = self.sets(kept)
+        return evidence, [columns.pop(0).measure(kept, sets) for _ in names]
 
     def _evidence(self, persons: RowPersons, groups: IntArray) -> Evidence:
         """The persons in groups; rows were counted if nothing says which of them are one person's."""
         count, request = self.released.groups, self.request
         unknown = request.entities_lost or (request.entity is not None and persons.entities is None)
-        return Evidence(RowGroups(groups, count, _NONE), persons, persons_in_groups(persons, groups, count), unknown)
+        return Evidence(
+            RowGroups(groups, count, _NONE), persons, coding.persons_in_groups(persons, groups, count), unknown
+        )
 
     def sets(self, evidence: Evidence) -> list[SetGroups]:
         """The groups of every one of several quasi-identifiers."""
         sets = []
         for demand in self.request.sets:
             names = [column for name in demand.columns for column in self.released.columns[name]]
-            coarse = group_rows(self.released.heads.select(names), self.released.groups)
-            sizes = persons_in_groups(evidence.persons, coarse.of_row[evidence.grouping.of_row], coarse.count)
+            coarse = coding.group_rows(self.released.heads.select(names), self.released.groups)
+            sizes = coding.persons_in_groups(evidence.persons, coarse.of_row[evidence.grouping.of_row], coarse.count)
             sets.append(SetGroups(demand.columns, coarse.of_row, sizes))
         return sets

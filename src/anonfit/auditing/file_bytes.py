@@ -9,11 +9,10 @@ each says how long it is unpacked, and one of exactly that length has no room fo
 from __future__ import annotations
 
 import ctypes
-import struct
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from io import BytesIO
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 from mmap import mmap
 from pathlib import Path
 from typing import Any
@@ -21,18 +20,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.parquet_bytes import (
-    UNKNOWN,
-    UNREFERRED,
-    UNUSED,
-    FlatBuffer,
-    FlatTable,
-    bytes_of,
-    frame_end,
-    message_faults,
-    read_message,
-    schema_faults,
-)
+from anonfit.auditing import parquet_bytes
+from anonfit.auditing.parquet_bytes import UNKNOWN, UNREFERRED, UNUSED, FlatBuffer, FlatTable
 
 _ROWS_AT_ONCE = 1 << 18
 _MOMENT = r"^(-?\d{4,}-\d\d-\d\d)?T?(\d\d:\d\d:\d\d(\.\d+)?)?([+-]\d{4})?$"
@@ -77,9 +66,7 @@ def csv_faults(path: Path, texts: Collection[str] | None, form: ReadForm) -> set
 
 
 def _with_points(texts: pl.Series) -> pl.Series:
-    """Texts with points before decimals in place of commas, and the other way round, so that a number that had one
-    already is none; moments have points always.
-    """
+    """Texts with points and commas swapped, so that a number that had a point is none; moments always have points."""
     swapped = texts.str.replace_many([",", "."], [".", ","])
     return pl.select(pl.when(texts.str.contains(_MOMENT)).then(texts).otherwise(swapped)).to_series()
 
@@ -111,9 +98,7 @@ _LENGTH = "buffers of another length than their rows need"
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A column as it is laid out: its type by Arrow's number, how many bytes a value has, and the number of its
-    dictionary, of which values are then places.
-    """
+    """How a column is laid out: its type by Arrow's number, the bytes of a value, and the number of its dictionary."""
 
     kind: int
     width: int
@@ -133,7 +118,6 @@ class _Field:
 
 def arrow_faults(path: Path) -> set[str]:
     """What a file holds beside its rows, in words."""
-    faults: set[str] = set()
     types = pl.scan_ipc(path, glob=False).collect_schema()
     with path.open("rb") as file, mmap(file.fileno(), 0, access=1) as data:
         end = len(data) - 10 - int.from_bytes(data[-10:-6], "little")
@@ -141,15 +125,14 @@ def arrow_faults(path: Path) -> set[str]:
         schema = footer.root.table(1)
         if schema is None or data[:8] != _MAGIC + b"\0\0" or data[-6:] != _MAGIC or footer.root.tables(4):
             return {"metadata"}
-        faults |= schema_faults(schema, types)
+        faults = parquet_bytes.schema_faults(schema, types)
         fields = [_Field.of(column, dtype) for column, dtype in zip(schema.tables(1), types.values(), strict=True)]
-        blocks = [block for number in (2, 3) for block in _structs(footer.root, number, "<qi4xq")]
+        blocks = [block for number in (2, 3) for block in footer.root.structs(number, "<qi4xq")]
         place = min((block[0] for block in blocks), default=end)
-        faults |= message_faults(bytes(data[8:place]), types)
-        layout = _Layout(data, fields, faults)
+        faults |= parquet_bytes.message_faults(bytes(data[8:place]), types)
+        layout = _ArrowBuffers(data, fields, faults)
         for begin, described, body in sorted(blocks):
-            if begin != place:
-                faults.add(UNREFERRED)
+            faults |= {UNREFERRED} if begin != place else set()
             layout.add(begin, described, body)
             place = begin + described + body
         if bytes(data[place:end]).strip(b"\x00\xff") or footer.has_rest() or end - place > 16:
@@ -162,32 +145,20 @@ def arrow_faults(path: Path) -> set[str]:
     return faults
 
 
-def _column_faults(column: pl.Series, field: _Field, texts: list[int | None], layout: _Layout) -> set[str]:
+def _column_faults(column: pl.Series, field: _Field, texts: list[int | None], layout: _ArrowBuffers) -> set[str]:
     """Buffers and dictionaries are as long as a column's values, and there is nothing beneath missing ones."""
-    faults = set()
     if field.dictionary is not None:
         used = column.drop_nulls().unique().cast(pl.String)
         entries = layout.entries.get(field.dictionary, [])
         lengths = (sum(count for count, _ in entries), sum(size for _, size in entries))
         levels = set(column.dtype.categories) if isinstance(column.dtype, pl.Enum) else set(used)
-        if lengths != (len(used), bytes_of(used)) or levels != set(used):
-            faults.add(UNUSED)
-    elif field.kind in _TEXT + _LARGE_TEXT:
-        begin = 0
-        for rows, length in zip(layout.rows, texts, strict=True):
-            if bytes_of(column[begin : begin + rows]) != length:
-                faults.add("texts that no row has")
-            begin += rows
-    elif field.kind != _NULL and _has_beneath(column, field.width):
-        faults.add("values beneath missing ones")
-    return faults
-
-
-def _structs(table: FlatTable, field: int, form: str) -> list[tuple[int, ...]]:
-    """A field that is a list of numbers of a form."""
-    width = struct.calcsize(form)
-    begin, count = table.vector(field, width)
-    return list(struct.iter_unpack(form, table.flat.data[begin : begin + count * width]))
+        same = lengths == (len(used), parquet_bytes.bytes_of(used)) and levels == set(used)
+        return set() if same else {UNUSED}
+    if field.kind in _TEXT + _LARGE_TEXT:
+        ends = [0, *accumulate(layout.rows)]
+        held = [parquet_bytes.bytes_of(column[begin:end]) for begin, end in pairwise(ends)]
+        return set() if held == texts else {"texts that no row has"}
+    return {"values beneath missing ones"} if field.kind != _NULL and _has_beneath(column, field.width) else set()
 
 
 class _Array(ctypes.Structure):
@@ -227,27 +198,21 @@ def _has_beneath(column: pl.Series, width: int) -> bool:
         if stream.get_next(place, ctypes.byref(array)) or not array.release:
             return something
         if array.null_count:
-            known = _bits(array, 0)
-            values = _bits(array, 1) if width == 0 else _values(array, width)
-            something |= bool(values[known == 0].any())
+            known = _buffer(array, 0, 0)[:, 0]
+            something |= bool(_buffer(array, 1, width)[known == 0].any())
         array.release(ctypes.byref(array))
 
 
-def _bits(array: _Array, buffer: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """A buffer of bits, one for each row."""
+def _buffer(array: _Array, number: int, width: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """A buffer of values of so many bytes (0: of bits). (row, byte)"""
     end = array.offset + array.length
-    content = (ctypes.c_uint8 * ((end + 7) // 8)).from_address(array.buffers[buffer])
-    return np.unpackbits(np.frombuffer(content, np.uint8), bitorder="little")[array.offset : end]
+    content = (ctypes.c_uint8 * (end * width or (end + 7) // 8)).from_address(array.buffers[number])
+    held = np.frombuffer(content, np.uint8)
+    held = held if width else np.unpackbits(held, count=end, bitorder="little")
+    return held.reshape(-1, width or 1)[array.offset :]
 
 
-def _values(array: _Array, width: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """A buffer of values of so many bytes. (row, byte)"""
-    end = array.offset + array.length
-    content = (ctypes.c_uint8 * (end * width)).from_address(array.buffers[1])
-    return np.frombuffer(content, np.uint8).reshape(-1, width)[array.offset :]
-
-
-class _Layout:
+class _ArrowBuffers:
     """The lengths that the buffers of a file have, unpacked."""
 
     def __init__(self, data: mmap, fields: list[_Field], faults: set[str]) -> None:
@@ -258,7 +223,7 @@ class _Layout:
 
     def add(self, begin: int, described: int, body: int) -> None:
         """One message."""
-        flat, place = read_message(self.data, begin)
+        flat, place = parquet_bytes.read_message(self.data, begin)
         kind, about = flat.root.number(1, "<B"), flat.root.table(2)
         assert about is not None
         number = about.number(0, "<q") if kind == _DICTIONARY else 0
@@ -267,7 +232,7 @@ class _Layout:
             self.faults.add(UNKNOWN)
             return
         rows = batch.number(0, "<q")
-        if any(length != rows for length, _ in _structs(batch, 1, "<qq")):
+        if any(length != rows for length, _ in batch.structs(1, "<qq")):
             self.faults.add(_LENGTH)
         packed = batch.table(3)
         if packed is not None and packed.number(0) != 1:
@@ -286,7 +251,7 @@ class _Layout:
     def _buffers(self, batch: FlatTable, begin: int, body: int) -> list[tuple[int, int]]:
         """Where the buffers of a message are, and their lengths; between them is nothing but zeros."""
         place, buffers = begin, []
-        for offset, length in [*_structs(batch, 2, "<qq"), (body, 0)]:
+        for offset, length in [*batch.structs(2, "<qq"), (body, 0)]:
             if begin + offset < place or any(self.data[place : begin + offset]):
                 self.faults.add(UNREFERRED)
             buffers.append((begin + offset, length))
@@ -301,7 +266,7 @@ class _Layout:
         unpacked = int.from_bytes(content[:8], "little", signed=True)
         if unpacked == -1:
             return length - 8
-        if frame_end(content[8:]) != length - 8:
+        if parquet_bytes.frame_end(content[8:]) != length - 8:
             self.faults.add(UNREFERRED)
         return unpacked
 

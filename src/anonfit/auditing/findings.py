@@ -11,30 +11,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from anonfit.auditing import result
 from anonfit.auditing.boxes import LabelBoxes
 from anonfit.auditing.coding import Coded, IntArray, RowPersons, group_rows, join_codes, numbered, persons_in_groups
-from anonfit.auditing.counting import share_of
+from anonfit.auditing.counting import group_sizes, share_of
 from anonfit.auditing.models import PERSONS_UNKNOWN
 from anonfit.auditing.reading import AuditedTable, open_table, require_columns
 from anonfit.auditing.regions import read_representatives
 from anonfit.auditing.released import Released, boxes_of, guess_meanings, open_released, read_columns
-from anonfit.auditing.request import OtherRelease, Request, Threshold
-from anonfit.auditing.result import (
-    DROPPED,
-    WITHHELD,
-    Audit,
-    CountedFigure,
-    Diversity,
-    Finding,
-    GroupSizes,
-    JointCells,
-    JournalistRisk,
-    LabelCheck,
-    ProsecutorRisk,
-    Share,
-    SourceCheck,
-    ThresholdShare,
-)
+from anonfit.auditing.request import Attacker, Request, Threshold
+from anonfit.auditing.result import DROPPED, WITHHELD, Audit, CountedFigure, Finding, Share
 from anonfit.auditing.source import locate_source
 from anonfit.errors import DataError
 
@@ -97,29 +83,28 @@ def all_findings(audit: Audit, request: Request, *, names: Sequence[str]) -> lis
         sentence = "The table has no rows: it protects nobody, and what was asked cannot be checked."
         findings.append(Finding("rows", None, 0, met=False, sentence=sentence))
     if request.expected_columns is not None:
-        findings.extend(_columns(names, request.expected_columns))
+        findings += _columns(names, request.expected_columns)
     lost = request.entities_lost or (request.entity is not None and audit.counted != "entities")
     if request.k is not None and not request.sets:
         findings.append(k_finding(audit.sizes, request.k, lost=lost))
-    findings.extend(
-        k_finding(measured.sizes, demand.k, lost=lost, where=", ".join(demand.columns))
-        for measured, demand in zip(audit.sets, request.sets, strict=True)
-        if demand.k is not None
-    )
-    findings.extend(_diversity(measured) for measured in audit.diversity if measured.asked is not None)
+    findings += [
+        k_finding(measured.sizes, measured.k, lost=lost, where=", ".join(measured.columns))
+        for measured in audit.sets
+        if measured.k is not None
+    ]
+    findings += [_diversity(measured) for measured in audit.diversity if measured.asked is not None]
     if lost and not request.entities_lost:
         sentence = "Persons were counted as rows: which rows of the source are in the file cannot be told."
         findings.append(Finding("entities", request.entity, None, None, sentence))
     if request.max_risk is not None and audit.rows:
-        findings.append(_risk(audit, request, lost=lost))
+        findings.append(_risk(audit, request.max_risk, request.attacker, lost=lost))
     if audit.labels is not None:
-        findings.extend(_labels(audit.labels, request))
-        findings.extend([] if request.tree is None else [_regions(audit.labels)])
+        findings += _labels(audit.labels, request)
     elif request.regions != "any":
         sentence = "Labels were not checked: nothing was said about the meaning of the columns."
         findings.append(Finding("labels", 0, None, None, sentence))
     if audit.source is not None:
-        findings.extend(_source(audit.source, request))
+        findings += _source(audit.source, request)
     if audit.joint is not None and audit.joint.cells_below_k is not None:
         below = audit.joint.cells_below_k
         findings.append(_finding("joint cells", 0, below.value, met=not below.value, persons=below.persons))
@@ -134,14 +119,9 @@ def _finding(name: str, asked: Any, found: Any, *, met: bool, **more: Any) -> Fi
     return Finding(name, asked, found, met, _SENTENCES[name][0 if met else 1], **more)
 
 
-def _none(name: str, number: int, where: str | None = None) -> Finding:
-    """A demand that there are no such groups or labels."""
-    return _finding(name, 0, number, met=not number, where=where)
-
-
-def _nobody(name: str, persons: int) -> Finding:
-    """A demand that no row or person is so."""
-    return _finding(name, 0, persons, met=not persons, persons=persons)
+def _none(name: str, number: int, **more: Any) -> Finding:
+    """A demand that there are no such groups, labels, rows or persons."""
+    return _finding(name, 0, number, met=not number, **more)
 
 
 def _columns(names: Sequence[str], expected: Sequence[str]) -> list[Finding]:
@@ -157,10 +137,8 @@ def _columns(names: Sequence[str], expected: Sequence[str]) -> list[Finding]:
     ]
 
 
-def k_finding(sizes: GroupSizes, k: int, *, lost: bool, where: str | None = None) -> Finding:
-    """Every group holds at least k persons. Where persons were lost there are at most as many as rows, so too few rows
-    are too few persons, but enough rows say nothing.
-    """
+def k_finding(sizes: result.GroupSizes, k: int, *, lost: bool, where: str | None = None) -> Finding:
+    """Every group holds at least k persons. Of lost persons, too few rows are too few; enough rows say nothing."""
     met = None if sizes.smallest is None else sizes.smallest >= k
     sentence = "Every group holds the persons asked for." if met else "Some groups hold fewer persons than asked for."
     if met is None:
@@ -170,55 +148,47 @@ def k_finding(sizes: GroupSizes, k: int, *, lost: bool, where: str | None = None
     return Finding("k", k, sizes.smallest, met, sentence, where, persons=sizes.smallest)
 
 
-def _diversity(measured: Diversity) -> Finding:
+def _diversity(measured: result.Diversity) -> Finding:
     """A diversity model holds in every group."""
     value, persons = (None, None) if measured.found is None else (measured.found.value, measured.found.persons)
-    asked, met, sentence = measured.asked, measured.met, measured.sentence
     within = measured.settings.get("quasi_identifier")
     where = measured.column if within is None else f"{measured.column} in groups of {', '.join(within)}"
-    return Finding(measured.model, asked, value, met, sentence, where, persons=persons)
+    return Finding(measured.model, measured.asked, value, measured.met, measured.sentence, where, persons=persons)
 
 
-def _risk(audit: Audit, request: Request, *, lost: bool) -> Finding:
+def _risk(audit: Audit, asked: Threshold, attacker: Attacker, *, lost: bool) -> Finding:
     """The risk of the named attacker stays within the asked threshold; where persons were lost it may be higher."""
-    asked = request.max_risk
-    assert asked is not None
     figure = audit.marketer
-    if request.attacker != "marketer":
-        known = audit.journalist if request.attacker == "journalist" else audit.prosecutor
+    if attacker != "marketer":
+        known = audit.journalist if attacker == "journalist" else audit.prosecutor
         assert known is not None
         figure = known.highest
     met: bool | None = figure.value <= max(asked.value, 1 / asked.size)  # presets are rounded: 0.09 stands for 1/11
     sentence = "The risk is within the threshold." if met else "The risk is above the threshold."
-    if lost and (met or request.attacker == "marketer"):
+    if lost and (met or attacker == "marketer"):
         met, sentence = None, PERSONS_UNKNOWN
-    return Finding(f"{request.attacker} risk", asked.value, figure.value, met, sentence, persons=figure.persons)
+    return Finding(f"{attacker} risk", asked.value, figure.value, met, sentence, persons=figure.persons)
 
 
-def _labels(labels: LabelCheck, request: Request) -> list[Finding]:
-    """Labels can be read and, for regions, are made of the recoding's cuts and do not overlap."""
-    findings = [_none("labels", number, column) for column, number in labels.unreadable.items()]
-    if request.regions == "any":
-        return findings
-    findings += [_none("label ends", number, column) for column, number in labels.not_allowed.items()]
-    if labels.overlapping is None:
-        sentence = "Whether groups overlap cannot be told: some quasi-identifiers have no labels that are understood."
-        return [*findings, Finding("disjoint groups", 0, None, None, sentence)]
-    return [*findings, _none("disjoint groups", labels.overlapping)]
+def _labels(labels: result.LabelCheck, request: Request) -> list[Finding]:
+    """Labels can be read and, for regions, are made of the recoding's cuts, do not overlap and are its regions."""
+    findings = [_none("labels", number, where=column) for column, number in labels.unreadable.items()]
+    asked = []
+    if request.regions != "any":
+        findings += [_none("label ends", number, where=column) for column, number in labels.not_allowed.items()]
+        asked.append(("disjoint groups", labels.overlapping, "groups overlap"))
+    if request.tree is not None:
+        asked.append(("regions", labels.no_region, "groups are regions"))
+    for name, number, words in asked:
+        sentence = f"Whether {words} cannot be told: some quasi-identifiers have no labels that are understood."
+        findings.append(Finding(name, 0, None, None, sentence) if number is None else _none(name, number))
+    return findings
 
 
-def _regions(labels: LabelCheck) -> Finding:
-    """Every group is a region of the recoding."""
-    if labels.no_region is not None:
-        return _none("regions", labels.no_region)
-    sentence = "Whether groups are regions cannot be told: some quasi-identifiers have no labels that are understood."
-    return Finding("regions", 0, None, None, sentence)
-
-
-def _source(check: SourceCheck, request: Request) -> list[Finding]:
+def _source(check: result.SourceCheck, request: Request) -> list[Finding]:
     """Released rows are the source's rows, each in the one label that holds it, and the rest is accounted for."""
-    findings = [_nobody("released rows", check.unmatched.persons)]
-    findings.append(_nobody("one group per row", check.in_several.persons))
+    counts = {"released rows": check.unmatched.persons, "one group per row": check.in_several.persons}
+    findings = [_none(name, rows, persons=rows) for name, rows in counts.items()]
     if not check.by_labels:
         sentence = "Labels were not compared with the source: some quasi-identifiers have none that are understood."
         findings.append(Finding("labels against source", None, None, None, sentence))
@@ -234,8 +204,8 @@ def _source(check: SourceCheck, request: Request) -> list[Finding]:
         share = Share(check.absent.persons - check.dropped, check.absent.of - check.dropped)
         findings.append(suppression(share, request.suppression_limit))
     if request.regions != "any" and check.by_labels:
-        findings.append(_nobody("whole groups", check.absent_inside.persons))
-        findings.append(_nobody("withheld groups", check.in_vain))
+        counts = {"whole groups": check.absent_inside.persons, "withheld groups": check.in_vain}
+        findings += [_none(name, rows, persons=rows) for name, rows in counts.items()]
     if request.regions == "observed" and check.by_labels:
         findings.append(_none("observed labels", check.not_observed))
     return findings
@@ -244,7 +214,7 @@ def _source(check: SourceCheck, request: Request) -> list[Finding]:
 def met_by_source() -> list[Finding]:
     """The findings on a source of which every row is where it belongs: what a report may tell without one at hand."""
     nothing, nowhere = CountedFigure(0, 0), Share(0, 0)
-    perfect = SourceCheck(True, (), (), nothing, nowhere, nowhere, nowhere, nowhere, 0, 0)
+    perfect = result.SourceCheck(True, (), (), nothing, nowhere, nowhere, nowhere, nowhere, 0, 0)
     return _source(perfect, Request(None, (), regions="observed", withheld=0, dropped=0))
 
 
@@ -261,119 +231,80 @@ def suppression(withheld: Share, limit: float) -> Finding:
     return _finding("suppression limit", limit, share, met=share <= limit, persons=withheld.persons)
 
 
-def prosecutor_risk(sizes: IntArray, thresholds: Sequence[Threshold]) -> ProsecutorRisk:
+def prosecutor_risk(sizes: IntArray, thresholds: Sequence[Threshold]) -> result.ProsecutorRisk:
     """1 / size of a person's group: highest, average over persons (= groups / persons), and shares above thresholds."""
     persons = int(sizes.sum())
     smallest = int(sizes.min(initial=persons)) if persons else 0
     highest = CountedFigure(1 / smallest if smallest else float(bool(len(sizes))), smallest)
     average = CountedFigure(len(sizes) / persons if persons else 0.0, persons)
-    return ProsecutorRisk(highest, average, _above(sizes, sizes, thresholds))
-
-
-def journalist_risk(
-    sizes: IntArray, population: IntArray, *, basis: str, thresholds: Sequence[Threshold]
-) -> JournalistRisk:
-    """The same with the size of the group in the population; a group is never larger than its population."""
-    inside = np.maximum(population, sizes)
-    persons = int(sizes.sum())
-    smallest = float(inside.min()) if len(inside) else 0.0
-    average = max(len(sizes) / float(inside.sum()), _matched(sizes, inside)) if persons else 0.0
-    return JournalistRisk(
-        basis,
-        CountedFigure(1 / smallest if smallest else 0.0, int(smallest)),
-        CountedFigure(average, persons),
-        _above(inside, sizes, thresholds),
-        int(np.count_nonzero(population < sizes)),
-    )
+    return result.ProsecutorRisk(highest, average, _above(sizes, sizes, thresholds))
 
 
 def marketer_risk(sizes: IntArray, population: IntArray | None) -> CountedFigure:
     """The share of persons an attacker gets right who guesses every person within the group."""
     persons = int(sizes.sum())
     inside = sizes if population is None else np.maximum(population, sizes)
-    return CountedFigure(_matched(sizes, inside), persons)
+    return CountedFigure(float((sizes / np.maximum(inside, 1)).sum() / persons) if persons else 0.0, persons)
 
 
-def _matched(sizes: IntArray, population: IntArray) -> float:
-    persons = int(sizes.sum())
-    return float((sizes / np.maximum(population, 1)).sum() / persons) if persons else 0.0
-
-
-def _above(hidden_in: IntArray, persons: IntArray, thresholds: Sequence[Threshold]) -> tuple[ThresholdShare, ...]:
+def _above(
+    hidden_in: IntArray, persons: IntArray, thresholds: Sequence[Threshold]
+) -> tuple[result.ThresholdShare, ...]:
     """Per threshold, the persons who hide among too few."""
-    everyone = int(persons.sum())
     return tuple(
-        ThresholdShare(
-            threshold.name,
-            threshold.value,
-            threshold.size,
-            threshold.source,
-            Share(int(persons[hidden_in < threshold.size].sum()), everyone),
+        result.ThresholdShare(
+            limit.name, limit.value, limit.size, limit.source, share_of(persons, hidden_in < limit.size)
         )
-        for threshold in thresholds
+        for limit in thresholds
     )
 
 
 def population_sizes(released: Released, population: AuditedTable, *, boxes: LabelBoxes | None) -> tuple[IntArray, str]:
     """Persons of the population per group, and in words how they were found."""
-    names = list(released.heads.columns)
+    names, groups = list(released.heads.columns), released.groups
     if all(name in population.schema for name in names):
-        sizes = _equal_labels(released, population)
+        texts = [frame.cast(pl.String).cast(pl.Categorical) for frame in (released.heads, population.frame(names))]
+        together = group_rows(pl.concat(texts), groups + population.height()).of_row
+        sizes: IntArray = np.bincount(together[groups:], minlength=int(together.max(initial=0)) + 1)[together[:groups]]
         if boxes is None or (sizes > 0).all():
             return sizes, "a population with the same labels"
     if boxes is None:
         require_columns(population, names, purpose="a quasi-identifier")
     assert boxes is not None
     group = locate_source(boxes, population, quasi_identifiers=list(released.columns)).group
-    return np.bincount(group[group >= 0], minlength=released.groups), "a population of raw rows"
-
-
-def _equal_labels(released: Released, population: AuditedTable) -> IntArray:
-    """Rows of the population with the very labels of each group."""
-    names = list(released.heads.columns)
-    texts = [frame.cast(pl.String).cast(pl.Categorical) for frame in (released.heads, population.frame(names))]
-    groups = released.groups
-    if not names:
-        return np.full(groups, population.height(), np.int64)
-    together = group_rows(pl.concat(texts), len(texts[0]) + len(texts[1])).of_row
-    sizes = np.bincount(together[groups:], minlength=int(together.max(initial=0)) + 1)
-    persons: IntArray = sizes[together[:groups]].astype(np.int64)
-    return persons
-
-
-def joint_cells(here: IntArray, there: IntArray, *, persons: RowPersons, k: int | None) -> JointCells:
-    """Count the persons of the source in every cell; rows that one of the releases does not hold are in no cell.
-
-    `here` and `there` are the groups of every source row in the two releases, -1 for none.
-    """
-    both = (here >= 0) & (there >= 0)
-    sides = [Coded(side[both], int(side.max(initial=0)) + 1) for side in (here, there)]
-    cells, first = numbered(join_codes(sides, int(np.count_nonzero(both)))[0])
-    sizes = persons_in_groups(persons.only(both), cells - 1, len(first))
-    below = None if k is None else share_of(sizes, sizes < k)
-    small = 0 if k is None else int(np.count_nonzero(sizes < k))
-    return JointCells(
-        cells=len(sizes),
-        smallest=int(sizes.min()) if len(sizes) else None,
-        cells_below_k=None if below is None else CountedFigure(small, below.persons),
-        persons_below_k=below,
-    )
+    return np.bincount(group[group >= 0], minlength=groups), "a population of raw rows"
 
 
 def journalist_figures(
     released: Released, request: Request, *, sizes: IntArray, boxes: LabelBoxes | None
-) -> tuple[JournalistRisk | None, IntArray | None]:
-    """The risk of an attacker who knows the population, and the persons of the population per group."""
+) -> tuple[result.JournalistRisk | None, IntArray | None]:
+    """The risk of an attacker who knows the population, and the persons of the population per group; a group is never
+    larger than its population.
+    """
     if request.population is None:
         return None, None
-    population = open_table(request.population, missing=request.missing, label="the population")
-    counted, basis = population_sizes(released, population, boxes=boxes)
-    return journalist_risk(sizes, counted, basis=basis, thresholds=request.thresholds), counted
+    table = open_table(request.population, missing=request.missing, label="the population")
+    population, basis = population_sizes(released, table, boxes=boxes)
+    inside = np.maximum(population, sizes)
+    persons, matched = int(sizes.sum()), marketer_risk(sizes, population).value
+    smallest = int(inside.min()) if len(inside) else 0
+    risk = result.JournalistRisk(
+        basis,
+        CountedFigure(1 / smallest if smallest else 0.0, smallest),
+        CountedFigure(max(len(sizes) / float(inside.sum()), matched) if persons else 0.0, persons),
+        _above(inside, sizes, request.thresholds),
+        int(np.count_nonzero(population < sizes)),
+    )
+    return risk, population
 
 
-def locate_in_other(other: OtherRelease, source: AuditedTable, *, missing: Sequence[str]) -> IntArray:
-    """The group of every row of the source in a second release."""
-    table = open_table(other.data, missing=missing, label="the other release")
+def joint_cells(request: Request, here: IntArray, source: AuditedTable, persons: RowPersons) -> result.JointCells:
+    """Count the persons of the source in every cell of two releases, by their groups `here` and in the other; rows that
+    one of these does not hold (-1) are in no cell.
+    """
+    other = request.other
+    assert other is not None
+    table = open_table(other.data, missing=request.missing, label="the other release")
     released = open_released(table, other.quasi_identifiers)
     meanings = other.meanings if other.meanings is not None else guess_meanings(released, source)
     if other.tree is not None:
@@ -382,4 +313,9 @@ def locate_in_other(other: OtherRelease, source: AuditedTable, *, missing: Seque
         boxes = boxes_of(released, read_columns(released, meanings))
     if boxes is None:
         raise DataError("The labels of the other release are not understood: give the meaning of its columns.")
-    return locate_source(boxes, source, quasi_identifiers=list(released.columns), **other.left_out).group
+    there = locate_source(boxes, source, quasi_identifiers=list(released.columns), **other.left_out).group
+    both = (here >= 0) & (there >= 0)
+    sides = [Coded(side[both], int(side.max(initial=0)) + 1) for side in (here, there)]
+    cells, first = numbered(join_codes(sides, int(np.count_nonzero(both)))[0])
+    sizes = group_sizes(persons_in_groups(persons.only(both), cells - 1, len(first)), request.k)
+    return result.JointCells(sizes.groups, sizes.smallest, sizes.groups_below_k, sizes.persons_below_k)

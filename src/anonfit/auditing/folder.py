@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from anonfit.auditing.request import DiversityDemand, SetDemand, demand_settings
 from anonfit.auditing.result import Finding, Share
 from anonfit.errors import ReleaseError, listed
 
+_ENGINE = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _FEWER = re.compile(r"fewer than (\d{1,18})", re.ASCII)
 _VERSION = re.compile(r"unknown|\d[\w.+!-]{0,60}", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -58,6 +59,11 @@ class Folder:
         """The data file, to be read as the manifest says."""
         return released_file(self.data, self.texts, self.form)
 
+    @property
+    def needed(self) -> list[str]:
+        """The files of a release but for the manifest."""
+        return [self.data.name, *_BESIDE, *(name for name in NOTES if name in self.files)]
+
 
 def open_folder(folder: Path) -> Folder:
     """Read manifest.json and recoding.json; what they say is checked to be of the right kind."""
@@ -73,6 +79,8 @@ def open_folder(folder: Path) -> Folder:
     manifest.known(_MANIFEST)
     check_makers(manifest)
     data, rows, files = manifest.part("data"), manifest.part("rows"), manifest.part("files")
+    if any(Path(name).name != name or "\0" in name for name in files.entries):
+        raise ReleaseError("The manifest lists a file that is not in the folder.")
     name = data.known(("file", "rows", "columns", "texts")).get("file", str)
     if name not in _DATA or not (folder / name).is_file() or (folder / name).is_symlink():
         raise ReleaseError(f"The data file that the manifest of '{folder.name}' names is not in the folder.")
@@ -86,7 +94,7 @@ def open_folder(folder: Path) -> Folder:
         released=(rows.get("released", int), data.get("rows", int)),
         withheld=_few_or_exact(rows.known(("released", "withheld", "dropped")), "withheld"),
         dropped=_few_or_exact(rows, "dropped"),
-        files={name: files.get(name, str).lower() for name in _inside(files.entries)},
+        files={name: files.get(name, str).lower() for name in files.entries},
         manifest=manifest.entries,
         form=read_form(manifest.part("spec").part("output", {})),
     )
@@ -94,21 +102,15 @@ def open_folder(folder: Path) -> Folder:
 
 def check_makers(manifest: JsonObject) -> None:
     """What made a release is told by versions and an engine's name; that of the method is held against the report."""
-    manifest.plain_word("engine")
+    engine = manifest.get("engine", str, None)
+    if engine is not None and not _ENGINE.fullmatch(engine):
+        raise ReleaseError(f"'engine' in {manifest.label} is not a word that a setting may be.")
     packages = manifest.part("packages", {}).known(("anonfit", "polars", "numba", "numpy"))
     made_by = [manifest.entries.get("anonfit", "unknown"), *packages.entries.values()]
     if not all(isinstance(version, str) and _VERSION.fullmatch(version) for version in made_by):
         raise ReleaseError(f"{manifest.label} tells the version of a package that is none.")
     if not _DAY.fullmatch(manifest.get("created", str, "1970-01-01")):
         raise ReleaseError(f"{manifest.label} tells no day on which the release was made.")
-
-
-def _inside(names: Iterable[str]) -> Iterable[str]:
-    """Names of files, none of which leads out of the folder."""
-    for name in names:
-        if Path(name).name != name or "\0" in name:
-            raise ReleaseError("The manifest lists a file that is not in the folder.")
-        yield name
 
 
 def json_of(folder: Path, name: str) -> dict[str, Any]:
@@ -124,7 +126,7 @@ def json_of(folder: Path, name: str) -> dict[str, Any]:
 def _few_or_exact(rows: JsonObject, name: str) -> int | range:
     """A stated number of rows; where they are only said to be few, the numbers that they may be."""
     stated = rows.entries.get(name, 0)
-    if isinstance(stated, int) and not isinstance(stated, bool) and stated >= 0:
+    if type(stated) is int and stated >= 0:
         return stated
     match = _FEWER.fullmatch(str(stated))
     if match is None:
@@ -132,33 +134,25 @@ def _few_or_exact(rows: JsonObject, name: str) -> int | range:
     return range(1, int(match[1]))
 
 
-def check_files(folder: Folder) -> list[Finding]:
-    """The folder holds the files of a release, unchanged, and no others."""
-    notes = [name for name in NOTES if name in folder.files]
-    return files_as_stated(folder.path, folder.files, (folder.data.name, *_BESIDE, *notes))
-
-
 def files_as_stated(folder: Path, files: Mapping[str, str], needed: Sequence[str]) -> list[Finding]:
-    """A folder holds the files that it needs, with their hashes and in their layout, and no others, whether these are
-    listed or not.
-    """
-    changed = [name for name in needed if _digest(folder / name) != files.get(name, "")]
+    """A folder holds the files that it needs, with their hashes and in their layout, and no others, listed or not."""
+    changed = [name for name in needed if not _is_unchanged(folder / name, files.get(name))]
     there = {path.name for path in folder.iterdir()} | set(files)
     others = sorted(there - {*needed, "manifest.json"})
+    otherwise = [name for name in (*needed, "manifest.json") if name.endswith(".json") and not laid_out(folder / name)]
     good, bad = "Files are as the manifest says.", "Files are missing, or not those that the manifest was written for."
     first = Finding("files", [], changed, not changed, bad if changed else good)
     good, bad = "The folder holds no other files.", "The folder or its manifest has files that are none of a release."
     second = Finding("other files", [], others, not others, bad if others else good)
-    otherwise = [name for name in (*needed, "manifest.json") if name.endswith(".json") and not laid_out(folder / name)]
     good, bad = "JSON files have the layout of a release.", "JSON files are written otherwise than those of a release."
     return [first, second, Finding("layout", [], otherwise, not otherwise, bad if otherwise else good)]
 
 
-def _digest(path: Path) -> str | None:
+def _is_unchanged(path: Path, digest: str | None) -> bool:
     if not path.is_file() or path.is_symlink():
-        return None
+        return False
     with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest() == digest
 
 
 RAW_ROLES = ("target", "sensitive", "insensitive", "count", "sample-weight")
@@ -168,13 +162,12 @@ _COLUMN = (
     *("role", "type", "order", "domain", "date_format", "taxonomy", "split", "release", "diversity", "reason"),
     "missing",
 )
-_PRIVACY = (
-    *("k", "suppression_limit", "max_confidence", "diversity", "quasi_identifiers", "class_is_public", "attack_limit"),
-)
+_LIMITS = {"suppression_limit": 0.0, "max_confidence": 1.0, "attack_limit": 1.0}
 _METHOD = (
     *("algorithm", "criterion", "cut_points", "candidates", "split_on", "weight_rule", "alpha", "beta", "gamma"),
     *("min_gain", "average", "suppression", "zero_gain", "variant", "pruning"),
 )
+_OUTPUT = ("format", "values", "regions", "intervals", "order", "consent", "delimiter", "decimal", "bom")
 _WORKLOAD = ("targets", "denoise", "selections", "weights", "features", "selected_by", "weights_from", "clusters")
 
 
@@ -187,7 +180,7 @@ class Promise:
     codes: Mapping[str, tuple[str, ...]]  # values that mean missing in single columns
     missing: tuple[str, ...]
     drops_missing: bool
-    tests_raw_columns: bool  # made by a tree, which may test them
+    tests_raw_columns: bool  # made by a tree, which may test them and had to know their missing values
     suppression_limit: float
     max_confidence: float
     attack_limit: float
@@ -203,11 +196,6 @@ class Promise:
     def having(self, *roles: str) -> tuple[str, ...]:
         """The columns that have one of these roles."""
         return tuple(name for name, role in self.roles.items() if role in roles)
-
-    @property
-    def tested(self) -> tuple[str, ...]:
-        """The raw columns that a tree may have tested, whose missing values it had to know."""
-        return self.having("sensitive", "insensitive") if self.tests_raw_columns else ()
 
     @property
     def complete(self) -> tuple[str, ...]:
@@ -230,11 +218,9 @@ class Promise:
         for demand in self.diversity:
             parameters = ", ".join(f"{name} = {value:g}" for name, value in demand.parameters.items())
             claims.append(f"{demand.model} ({parameters}) of {demand.column}")
-        if self.targets:
-            targets = ", ".join(demand.column for demand in self.targets)
-            claims.append(f"max_confidence {self.max_confidence:g} of {targets}")
-        if self.suppression_limit:
-            claims.append(f"at most {self.suppression_limit:.4g} of the rows withheld")
+        targets = ", ".join(demand.column for demand in self.targets)
+        claims += [f"max_confidence {self.max_confidence:g} of {targets}"] if targets else []
+        claims += [f"at most {self.suppression_limit:.4g} of the rows withheld"] if self.suppression_limit else []
         return tuple(claims)
 
     def only(self, role: str) -> str | None:
@@ -249,17 +235,22 @@ def read_promise(spec: object) -> Promise:
     settings = JsonObject(spec, "the spec of the manifest", ReleaseError).known(_SECTIONS)
     if settings.get("version", int, 1) != 1:
         raise ReleaseError("The spec of the manifest is of a version this audit does not know: use a newer anonfit.")
-    columns = _columns(settings)
-    settings.part("engine", {}).plain(("name",), ())
-    method = settings.part("method", {}).plain(_METHOD, columns)  # how it was made, which is not for the audit to judge
-    privacy, workload = settings.part("privacy"), settings.part("workload", {}).known(_WORKLOAD)
-    diversity, targets = _diversity(privacy), _targets(privacy, workload, columns)
-    _check_workload(workload, columns)
+    given = settings.part("columns")
+    columns = {str(name): given.part(name).known(_COLUMN) for name in given.entries}
+    for role in ("entity", "count"):
+        if sum(column.entries.get("role") == role for column in columns.values()) > 1:
+            raise ReleaseError(f"The spec of the manifest has two columns with the role '{role}'.")
+    method, privacy = settings.part("method", {}), settings.part("privacy")
+    diversity, targets = _diversity(privacy), _targets(privacy, settings.part("workload", {}), columns)
+    _check_unjudged(settings, columns)
     data = settings.part("data", {}).known(("missing", "missing_policy", "default_role"))
     data.word("default_role", _ROLES, None)  # it gave columns their roles when the file was made; here all have one
     policy = data.word("missing_policy", ("category", "drop", "error"), "category")
     roles = {name: column.word("role", _ROLES) for name, column in columns.items()}
-    _check_heading(settings.part("report", {}))
+    output = settings.part("output", {}).known(_OUTPUT)
+    read_form(output)
+    output.word("intervals", ("half-open", "closed"), "half-open")
+    output.word("format", tuple(FORMATS), "parquet")
     return Promise(
         roles,
         {name: column.get("date_format", str, None) for name, column in columns.items()},
@@ -270,45 +261,41 @@ def read_promise(spec: object) -> Promise:
         diversity=tuple(_declared(demand, columns) for demand in diversity),
         targets=tuple(_declared(demand, columns) for demand in targets),
         **_demands(privacy, [name for name, role in roles.items() if role == "quasi-identifier"]),
-        **_output(settings.part("output", {})),
+        values=output.word("values", ("labels", "bounds", "representative"), "labels"),
+        regions=output.word("regions", ("domain", "observed"), "domain"),
+        order=output.word("order", ("sorted", "original"), "sorted"),
+        consent=output.get("consent", bool, False),
     )
 
 
-def _columns(spec: JsonObject) -> dict[str, JsonObject]:
-    given = spec.part("columns")
-    columns = {str(name): given.part(name).known(_COLUMN) for name in given.entries}
-    for role in ("entity", "count"):
-        if sum(column.entries.get("role") == role for column in columns.values()) > 1:
-            raise ReleaseError(f"The spec of the manifest has two columns with the role '{role}'.")
-    return columns
-
-
-def _check_heading(report: JsonObject) -> None:
-    """What the report is headed by is lines of text, in the owner's words."""
-    report.known(("title", "table_name", "contact"))
+def _check_unjudged(spec: JsonObject, columns: Mapping[str, JsonObject]) -> None:
+    """How the file was made and what it is for is not for the audit to judge: plain settings, and columns with numbers;
+    and what heads the report is lines of text, in the owner's words.
+    """
+    spec.part("engine", {}).plain(("name",), ())
+    spec.part("method", {}).plain(_METHOD, columns)
+    workload = spec.part("workload", {}).known(_WORKLOAD)
+    workload.part("weights", {}).plain(columns, ())
+    for column, _ in map(read_target, workload.get("targets", list, [])):
+        if column not in columns:
+            raise ReleaseError(f"The spec of the manifest has the target '{column}', which is none of its columns.")
+    rest = {name: value for name, value in workload.entries.items() if name not in ("weights", "targets")}
+    JsonObject(rest, workload.label, ReleaseError).plain(_WORKLOAD, columns)
+    report = spec.part("report", {}).known(("title", "table_name", "contact"))
     for name in report.entries:
         if not 0 < len(report.get(name, str)) <= 200 or not report.get(name, str).isprintable():
             raise ReleaseError(f"'{name}' in the spec of the manifest is no line of text.")
 
 
-def _check_workload(workload: JsonObject, columns: Mapping[str, JsonObject]) -> None:
-    """What the file is for is not judged either: columns with numbers, and plain settings."""
-    workload.part("weights", {}).plain(columns, ())
-    targets = workload.get("targets", list, [])
-    for column, _ in map(read_target, targets):
-        if column not in columns:
-            raise ReleaseError(f"The spec of the manifest has the target '{column}', which is none of its columns.")
-    rest = {name: value for name, value in workload.entries.items() if name not in ("weights", "targets")}
-    JsonObject(rest, workload.label, ReleaseError).plain(_WORKLOAD, columns)
-
-
 def _demands(privacy: JsonObject, quasi_identifiers: Sequence[str]) -> dict[str, Any]:
-    privacy.known(_PRIVACY)
+    privacy.known((*_LIMITS, "k", "diversity", "quasi_identifiers", "class_is_public"))
     privacy.get("class_is_public", bool, False)
-    limit, k = privacy.get("suppression_limit", float, 0.0), privacy.get("k", int)
-    if not 0 <= limit <= 1:
+    limits = {name: privacy.get(name, float, unlimited) for name, unlimited in _LIMITS.items()}
+    k = privacy.get("k", int)
+    if not 0 <= limits["suppression_limit"] <= 1:
         raise ReleaseError("'suppression_limit' in the spec of the manifest is no fraction of the rows.")
-    sets = _sets(privacy.parts("quasi_identifiers", ()), k)
+    given = [entry.known(("columns", "k")) for entry in privacy.parts("quasi_identifiers", ())]
+    sets = tuple(SetDemand(entry.texts("columns"), entry.get("k", int, k)) for entry in given)
     if "quasi_identifiers" in privacy.entries and not sets:
         raise ReleaseError("The spec of the manifest asks for several quasi-identifiers and names none.")
     for demand in sets:
@@ -324,27 +311,23 @@ def _demands(privacy: JsonObject, quasi_identifiers: Sequence[str]) -> dict[str,
             f"The spec of the manifest claims nothing of the quasi-identifier(s) {listed(left)}: they are in none of "
             "its sets of quasi-identifiers."
         )
-    confidence, attack = (privacy.get(name, float, 1.0) for name in ("max_confidence", "attack_limit"))
-    return {"k": k, "sets": sets, "suppression_limit": limit, "max_confidence": confidence, "attack_limit": attack}
+    return {"k": k, "sets": sets, **limits}
 
 
 def _diversity(privacy: JsonObject) -> list[DiversityDemand]:
     """The demands on sensitive columns."""
-    demands = []
-    for entry in privacy.parts("diversity", ()):
+    entries = privacy.parts("diversity", ())
+    for entry in entries:
         model = entry.entries.get("model")
         if isinstance(model, str) and model in MODELS:
             entry.known(demand_settings(model))
-        demands.append(read_demand(entry.entries))
-    return demands
+    return [read_demand(entry.entries) for entry in entries]
 
 
 def _targets(
     privacy: JsonObject, workload: JsonObject, columns: Mapping[str, JsonObject]
 ) -> tuple[DiversityDemand, ...]:
-    """The demands on targets, if the spec limits what groups may tell of them: those that the workload lists, and all
-    other columns of that role.
-    """
+    """The demands on targets, if what groups tell of them is limited: those of the workload, and all of that role."""
     most = privacy.get("max_confidence", float, 1.0)
     if most == 1:
         return ()
@@ -364,30 +347,8 @@ def _declared(demand: DiversityDemand, columns: Mapping[str, JsonObject]) -> Div
     return demand.with_type(column.word("type", TYPES, None), column.get("date_format", str, None))
 
 
-def _sets(entries: Sequence[JsonObject], k: int) -> tuple[SetDemand, ...]:
-    return tuple(SetDemand(entry.known(("columns", "k")).texts("columns"), entry.get("k", int, k)) for entry in entries)
-
-
-def _output(output: JsonObject) -> dict[str, Any]:
-    output.known(("format", "values", "regions", "intervals", "order", "consent", "delimiter", "decimal", "bom"))
-    read_form(output)
-    output.word("intervals", ("half-open", "closed"), "half-open")
-    output.word("format", tuple(FORMATS), "parquet")
-    return {
-        "values": output.word("values", ("labels", "bounds", "representative"), "labels"),
-        "regions": output.word("regions", ("domain", "observed"), "domain"),
-        "order": output.word("order", ("sorted", "original"), "sorted"),
-        "consent": output.get("consent", bool, False),
-    }
-
-
-# --- what a folder states -----------------------------------------------------------------------------------------
-
-
 def stated_rows(stated: int | range, promise: Promise) -> int | range:
-    """The rows of the source that may be withheld or dropped, as the manifest tells: those of few persons are not told,
-    and a person may have many rows.
-    """
+    """The rows that may be withheld or dropped: where few are only said to be so, a person may have many rows."""
     if isinstance(stated, int):
         return stated
     if stated.stop != promise.least:
@@ -411,38 +372,30 @@ def as_stated(
     findings = []
     if columns is not None:
         same = list(columns) == list(names)
-        sentence = "The file has the stated columns." if same else "The file has other columns than stated."
+        sentence = f"The file has {'the stated columns' if same else 'other columns than stated'}."
         findings.append(Finding("stated columns", list(columns), list(names), same, sentence))
     if released:
         rows = height()
         same = all(number == rows for number in released)
-        sentence = (
-            "The file has the stated number of rows." if same else "The file has another number of rows than stated."
-        )
+        sentence = f"The file has {'the stated number of rows' if same else 'another number of rows than stated'}."
         findings.append(Finding("stated rows", released[0], rows, same, sentence))
     return findings
 
 
-def role_findings(promise: Promise, meanings: Mapping[str, LabelMeaning]) -> list[Finding]:
-    """The columns of the recoding are those that the spec calls quasi-identifiers."""
+def promised_findings(promise: Promise, meanings: Mapping[str, LabelMeaning]) -> list[Finding]:
+    """The columns of the recoding are those that the spec calls quasi-identifiers, and what gives away more than
+    regions was consented to.
+    """
     asked, called = list(meanings), list(promise.having("quasi-identifier"))
     same = set(asked) == set(called)
-    sentence = (
-        "The quasi-identifiers are the columns of the recoding."
-        if same
-        else "The recoding has other columns than those that are called quasi-identifiers."
-    )
-    return [Finding("quasi-identifiers", asked, called, same, sentence)]
-
-
-def consent_findings(promise: Promise) -> list[Finding]:
-    """What gives away more than regions was consented to."""
+    sentence = "The quasi-identifiers are the columns of the recoding."
+    if not same:
+        sentence = "The recoding has other columns than those that are called quasi-identifiers."
+    findings = [Finding("quasi-identifiers", asked, called, same, sentence)]
     given = [word for word in (promise.order, promise.regions) if word in ("original", "observed")]
-    if not given:
-        return []
-    sentence = (
-        "What the order of rows or observed labels give away was consented to."
-        if promise.consent
-        else "The order of rows or observed labels give away more than regions, and nobody consented to that."
-    )
-    return [Finding("consent", True, promise.consent, promise.consent, sentence, ", ".join(given))]
+    if given:
+        sentence = "What the order of rows or observed labels give away was consented to."
+        if not promise.consent:
+            sentence = "The order of rows or observed labels give away more than regions, and nobody consented to that."
+        findings.append(Finding("consent", True, promise.consent, promise.consent, sentence, ", ".join(given)))
+    return findings

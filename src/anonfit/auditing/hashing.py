@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from anonfit.auditing.boxes import as_moments
-from anonfit.auditing.coding import Hashes, IntArray, as_numbers, dictionary
+from anonfit.auditing.coding import Hashes, IntArray, as_numbers, dictionary, is_text
 from anonfit.auditing.reading import AuditedTable
 from anonfit.auditing.released import Released
 from anonfit.errors import DataError
@@ -39,13 +39,12 @@ _LONG_WHOLE = r"^-?\d{16,}$"  # 15 digits are exact in every one
 
 def aligned(left: pl.Series, right: pl.Series) -> Pair:
     """Two columns with the same type, so that equal values are equal; texts are equal if all their signs are."""
-    pair = (plain_values(left), plain_values(right))
-    texts = [series.dtype == pl.String for series in pair]
-    if texts == [True, False]:
-        pair = _read_like(*pair)
-    elif texts == [False, True]:
-        pair = _read_like(*pair[::-1])[::-1]
-    return _same_type(*pair)
+    left, right = plain_values(left), plain_values(right)
+    if left.dtype == pl.String and right.dtype != pl.String:
+        left, right = _read_like(left, right)
+    elif right.dtype == pl.String and left.dtype != pl.String:
+        right, left = _read_like(right, left)
+    return _same_type(left, right)
 
 
 def aligned_texts(left: pl.Series, right: pl.Series) -> Pair:
@@ -53,13 +52,11 @@ def aligned_texts(left: pl.Series, right: pl.Series) -> Pair:
     pair = (plain_values(left), plain_values(right))
     if pair[0].dtype != pl.String or pair[1].dtype != pl.String:
         return aligned(*pair)
-    numbers = tuple(as_numbers(series) for series in pair)
-    if any(series.dtype == pl.String for series in numbers):
+    numbers = (as_numbers(pair[0]), as_numbers(pair[1]))
+    kinds = {series.dtype for series in numbers}
+    if pl.String in kinds:
         return pair
-    if all(series.dtype == pl.Int64 for series in numbers):
-        return numbers[0], numbers[1]
-    first, second = (_written(text, read) for text, read in zip(pair, numbers, strict=True))
-    return first, second
+    return numbers if kinds == {pl.Int64} else (_written(pair[0], numbers[0]), _written(pair[1], numbers[1]))
 
 
 def _written(text: pl.Series, numbers: pl.Series) -> pl.Series:
@@ -127,8 +124,7 @@ def _same_type(left: pl.Series, right: pl.Series) -> Pair:
         return left, right
     try:
         if all(isinstance(kind, pl.Datetime) for kind in kinds):
-            units = [getattr(kind, "time_unit", "") for kind in kinds]
-            common = pl.Datetime("ns" if "ns" in units else "us")
+            common = pl.Datetime("ns" if pl.Datetime("ns") in kinds else "us")
             return left.cast(common), right.cast(common)
         if all(kind.is_numeric() or kind == pl.Boolean for kind in kinds):
             return _same_numbers(left, right)
@@ -141,17 +137,15 @@ def _same_numbers(left: pl.Series, right: pl.Series) -> Pair:
     """Numbers of two types in a type that holds both."""
     pair = (left, right)
     scales = [series.dtype.scale for series in pair if isinstance(series.dtype, pl.Decimal)]
-    floats = [series.dtype.is_float() for series in pair]
+    whole = [series for series in pair if not series.dtype.is_float()]
     if scales:
         return _as_decimals(left, max(scales)), _as_decimals(right, max(scales))
-    if all(floats):
+    ends = [abs(int(end)) for series in whole for end in (series.min(), series.max()) if end is not None]  # type: ignore[arg-type]
+    if len(whole) < 2 and max(ends, default=0) <= _EXACT:
         return left.cast(pl.Float64), right.cast(pl.Float64)
-    if not any(floats):
-        return left.cast(pl.Int64), right.cast(pl.Int64)
-    whole: Any = right if floats[0] else left
-    if max((abs(int(end)) for end in (whole.min(), whole.max()) if end is not None), default=0) <= _EXACT:
-        return left.cast(pl.Float64), right.cast(pl.Float64)
-    return _as_integers(left), _as_integers(right)
+    if any(series.dtype.is_float() and not (series == series.floor()).all() for series in pair):
+        raise pl.exceptions.InvalidOperationError
+    return left.cast(pl.Int64), right.cast(pl.Int64)
 
 
 def _as_decimals(series: pl.Series, scale: int) -> pl.Series:
@@ -162,14 +156,6 @@ def _as_decimals(series: pl.Series, scale: int) -> pl.Series:
     if not (decimals.cast(pl.String).cast(series.dtype) == series).all():
         raise pl.exceptions.InvalidOperationError
     return decimals
-
-
-def _as_integers(series: pl.Series) -> pl.Series:
-    """Numbers as whole ones, if all are."""
-    integers = series.cast(pl.Int64)
-    if series.dtype.is_float() and not (series == series.floor()).all():
-        raise pl.exceptions.InvalidOperationError
-    return integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +198,7 @@ def add_hashes(hashes: Hashes, side: ComparedColumn, seed: int) -> None:
 
 
 def mixed(hashes: Hashes) -> Hashes:
-    """Hashes whose sum tells multisets apart, with the same chance: nothing linear is left in them, so that values
-    which two rows have swapped change the sum.
-    """
+    """Hashes whose sum tells multisets apart: nothing linear is left, so that values swapped by two rows change it."""
     hashes = hashes ^ (hashes >> np.uint64(30))
     hashes *= np.uint64(0xBF58476D1CE4E5B9)
     hashes ^= hashes >> np.uint64(27)
@@ -262,38 +246,15 @@ class HashShards:
             yield tuple(np.frombuffer(file.read(), np.uint64).reshape(-1, self.width).T)
 
 
-def distinct_hashes(shards: HashShards) -> int:
-    """How many hashes are different."""
-    return sum(len(np.unique(hashes)) for (hashes,) in shards.each())
+_Replace = Callable[[pl.Series], pl.Series]
 
 
-def differing(left: HashShards, right: HashShards) -> tuple[int, int]:
-    """How many members of each multiset the other has not."""
-    lacking = np.zeros(2, np.int64)
-    for pair in zip(left.each(), right.each(), strict=True):
-        (left_keys, left_counts), (right_keys, right_counts) = (
-            np.unique(hashes, return_counts=True) for (hashes,) in pair
-        )
-        _, in_left, in_right = np.intersect1d(left_keys, right_keys, assume_unique=True, return_indices=True)
-        common = int(np.minimum(left_counts[in_left], right_counts[in_right]).sum())
-        lacking += int(left_counts.sum()) - common, int(right_counts.sum()) - common
-    return int(lacking[0]), int(lacking[1])
-
-
-# --- hashes of raw values -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Lookup:
-    """The different values of a column, told by hashes, and what each is where both tables have one type."""
-
-    keys: Hashes  # (value) rising
-    values: pl.Series  # (value)
-
-    def side(self, column: ComparedColumn) -> ComparedColumn:
-        """A column with its values replaced; missing ones are among those that are known."""
-        places = np.searchsorted(self.keys, column.values.hash(seed=_LOOKUP_SEED).to_numpy())
-        return replace(column, values=self.values.gather(places))
+def _replacement(values: pl.Series, alike: pl.Series) -> _Replace:
+    """What replaces values (told by hashes; missing is one) by what each is where both tables have one type."""
+    keys = values.hash(seed=_LOOKUP_SEED).to_numpy()
+    order = np.argsort(keys)
+    keys, alike = keys[order], alike.gather(order)
+    return lambda series: alike.gather(np.searchsorted(keys, series.hash(seed=_LOOKUP_SEED).to_numpy()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,34 +266,30 @@ class Hashers:
 
     @classmethod
     def of(cls, released: Released, source: AuditedTable, *, align: Align = aligned) -> Hashers:
-        """Values of types that differ, and texts of numbers, are made alike: in two whole tables row by row, else once
-        for each different value.
-        """
+        """Values of types that differ are made alike: in whole tables row by row, else once for each of them."""
         names = [name for name in released.raw if name in source.schema]
         if released.is_whole:
             file_hashes, source_hashes = _whole_hashes(released.table, source, names, align)
             return cls(lambda _: file_hashes, lambda _: source_hashes)
-        lookups: tuple[dict[str, _Lookup], dict[str, _Lookup]] = {}, {}
+        file: dict[str, _Replace] = {}
+        raw: dict[str, _Replace] = {}
         for name in names:
             kinds = [plain_values(pl.Series([], dtype=table.schema[name])).dtype for table in (released.table, source)]
             if kinds[0] == kinds[1] and (align is aligned or kinds[0] != pl.String):
                 continue
-            different = [_different(table, name) for table in (released.table, source)]
-            for lookup, values, alike in zip(lookups, different, align(different[0], different[1]), strict=True):
-                keys = values.hash(seed=_LOOKUP_SEED).to_numpy()
-                order = np.argsort(keys)
-                lookup[name] = _Lookup(keys[order], alike.gather(order))
-        file, raw = lookups
+            of_file, of_source = _different(released.table, name), _different(source, name)
+            alike = align(of_file, of_source)
+            file[name], raw[name] = _replacement(of_file, alike[0]), _replacement(of_source, alike[1])
         return cls(lambda batch: _hashes(batch, names, file), lambda batch: _hashes(batch, names, raw))
 
 
-def _hashes(batch: AuditedTable, names: Sequence[str], lookups: dict[str, _Lookup]) -> Hashes:
+def _hashes(batch: AuditedTable, names: Sequence[str], replacements: dict[str, _Replace]) -> Hashes:
     """A hash of the raw values of every row of a batch."""
     hashes = np.zeros(batch.height(), np.uint64)
     for place, series in enumerate(batch.frame(names).get_columns(), 1):
-        side, lookup = side_of(series), lookups.get(series.name)
-        known = replace(side, values=plain_values(side.values)) if lookup is None else lookup.side(side)
-        add_hashes(hashes, known, place)
+        side = side_of(series)
+        alike = replacements.get(series.name, plain_values)(side.values)
+        add_hashes(hashes, replace(side, values=alike), place)
     return hashes
 
 
@@ -357,12 +314,8 @@ def _whole_hashes(
 def _different(table: AuditedTable, name: str) -> pl.Series:
     """The different values of a column and a missing one."""
     values = replace(table, lazy=table.lazy.select(pl.col(name).unique())).frame([name]).to_series()
-    if isinstance(values.dtype, (pl.Categorical, pl.Enum)):
-        values = values.cast(pl.String)
+    values = values.cast(pl.String) if is_text(values) else values
     return values.extend(pl.Series([None], dtype=values.dtype)).unique()
-
-
-# --- multisets of rows --------------------------------------------------------------------------------------------
 
 
 class KeyTally:
@@ -391,7 +344,12 @@ class KeyTally:
         """How many members of each multiset the other has not; both were kept."""
         assert self.keys is not None
         assert other.keys is not None
-        return (0, 0) if self.equals(other) else differing(self.keys, other.keys)
+        common = 0
+        for pair in zip(self.keys.each(), other.keys.each(), strict=True):
+            (left, of_left), (right, of_right) = (np.unique(hashes, return_counts=True) for (hashes,) in pair)
+            _, in_left, in_right = np.intersect1d(left, right, assume_unique=True, return_indices=True)
+            common += int(np.minimum(of_left[in_left], of_right[in_right]).sum())
+        return self.rows - common, other.rows - common
 
 
 def row_keys(groups: IntArray, hashes: Hashes) -> Hashes:

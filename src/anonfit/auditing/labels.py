@@ -22,7 +22,7 @@ from anonfit.auditing.meanings import Ends, LabelMeaning, LabelTree, moment, per
 Run = tuple[int, int]
 """The first and the last of some neighbouring cells."""
 INTERVAL_NAME = re.compile(r'\[[^,"{}\x00-\x1f]+, [^,"{}\x00-\x1f]+[)\]]|[<≥] [^,"{}\x00-\x1f]*[^,"{}\s\x00-\x1f]')
-_SPECIAL = re.compile(r'[,"{}\x00-\x1f\x7f-\x9f]')
+_SPECIAL = re.compile(r'[,"{}\x00-\x1f\x7f-\x9f]|^[\[<≥*]|^(not )?missing\Z|^missing or ')
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,30 +44,30 @@ class ValueSet:
     names: tuple[str, ...] = ()
 
 
+_SAME_EVERYWHERE = {
+    "missing": ValueSet(missing=True),
+    "*": ValueSet(missing=True, everything=True),
+    "not missing": ValueSet(everything=True),
+}
+
+
 def read_label(text: str | None, meaning: LabelMeaning) -> ValueSet | None:
     """What a label means; None if the text is no label of the column. An empty cell means missing."""
-    if text is None or text == "missing":
-        return ValueSet(missing=True)
-    if text == "*":
-        return ValueSet(missing=True, everything=True)
-    if text == "not missing":
-        return ValueSet(everything=True)
-    if text.startswith("missing or "):
-        inner = _present(text.removeprefix("missing or "), meaning)
-        return None if inner is None else replace(inner, missing=True)
-    return _present(text, meaning)
+    if text is None or text in _SAME_EVERYWHERE:
+        return _SAME_EVERYWHERE[text or "missing"]
+    values = _present(text.removeprefix("missing or "), meaning)
+    return None if values is None else replace(values, missing=text.startswith("missing or "))
 
 
 def read_bounds(lower: str | None, upper: str | None, missing: str | None, *, meaning: LabelMeaning) -> ValueSet | None:
     """What a pair of bounds and the word about missing values mean; None if they are no bounds of the column."""
-    if missing not in (None, "no", "possible", "only"):
-        return None
-    if missing == "only":
-        return ValueSet(missing=True) if lower is None and upper is None else None
     # A word stands in its column as it is: bounds are values, not labels.
     read = _positions(meaning.order).get if meaning.type == "ordinal" else meaning.scalar
     low, high = (None if text is None else read(text) for text in (lower, upper))
-    if (low is None) != (lower is None) or (high is None) != (upper is None):
+    is_read = (low is None) == (lower is None) and (high is None) == (upper is None)
+    if missing == "only":
+        return ValueSet(missing=True) if lower is None and upper is None else None
+    if not is_read or missing not in (None, "no", "possible"):
         return None
     if low is None and high is None:
         return ValueSet(missing=missing == "possible", everything=True)
@@ -79,14 +79,7 @@ def read_bounds(lower: str | None, upper: str | None, missing: str | None, *, me
 
 def bare(name: str) -> bool:
     """Whether a name may stand unquoted."""
-    return not (
-        not name
-        or name != name.strip()
-        or _SPECIAL.search(name)
-        or name[0] in "[<≥*"
-        or name in ("missing", "not missing")
-        or name.startswith("missing or ")
-    )
+    return name != "" and name == name.strip() and not _SPECIAL.search(name)
 
 
 def _present(text: str, meaning: LabelMeaning) -> ValueSet | None:
@@ -163,26 +156,19 @@ def _named(text: str, meaning: LabelMeaning) -> ValueSet | None:
 
 
 def leaf_interval(leaf: str, meaning: LabelMeaning) -> Interval | None:
-    """What a leaf of a taxonomy over numbers, dates or words of an order means."""
-    if meaning.type == "date":
-        return _dates_of_leaf(leaf)
-    values = _present(leaf, replace(meaning, tree=None))
-    return values.intervals[0] if values is not None and values.intervals else None
-
-
-def _dates_of_leaf(leaf: str) -> Interval | None:
-    """The moments of a leaf: a moment, all of a day, month, quarter or year, or an interval from one to another."""
-    if leaf.startswith(("< ", "≥ ")):
-        only = _dates(leaf[2:])
-        if only is None:
-            return None
-        return Interval(None, only.lower) if leaf[0] == "<" else Interval(only.lower, None)
-    if not leaf.startswith("["):
+    """What a leaf of a taxonomy over numbers, words of an order or dates (moments, periods, both to both) means."""
+    if meaning.type != "date":
+        values = _present(leaf, replace(meaning, tree=None))
+        return values.intervals[0] if values is not None and values.intervals else None
+    if not leaf.startswith(("< ", "≥ ", "[")):
         return _dates(leaf)
-    ends = [_dates(part) for part in _parts(leaf[1:-1]) or ()]
-    if len(ends) != 2 or ends[0] is None or ends[1] is None:
+    ends = [_dates(part) for part in ([leaf[2:]] if leaf[0] != "[" else _parts(leaf[1:-1]) or ())]
+    known = [end for end in ends if end is not None]
+    if len(known) != len(ends) or len(known) != (2 if leaf[0] == "[" else 1):
         return None
-    first, last = ends[0], ends[1]
+    first, last = known[0], known[-1]
+    if leaf[0] != "[":
+        return Interval(None, first.lower) if leaf[0] == "<" else Interval(first.lower, None)
     return Interval(first.lower, last.upper, last.closed) if leaf[-1] == "]" else Interval(first.lower, last.lower)
 
 
@@ -202,13 +188,10 @@ def _parts(text: str) -> list[str] | None:
     parts: list[str] = []
     begin = 0
     while True:
-        if text[begin : begin + 1] == '"':
-            end = _quoted_end(text, begin)
-        else:
-            end = text.find(", ", begin)
-            end = len(text) if end < 0 else end
+        end = _quoted_end(text, begin) if text.startswith('"', begin) else text.find(", ", begin)
         if end is None:
             return None
+        end = len(text) if end < 0 else end
         parts.append(text[begin:end])
         if end == len(text):
             return parts
@@ -253,36 +236,30 @@ def cell_reader(meaning: LabelMeaning) -> Callable[[ValueSet], list[Run] | None]
 
     Where a column has no missing values, "*" is all its cells, and no other label may speak of missing.
     """
-    shift, last = int(bool(meaning.missing)), meaning.cells - 1
-    present = _cells_of_present(meaning)
+    shift, last, tree = int(bool(meaning.missing)), meaning.cells - 1, meaning.tree
+    below = {} if tree is None else tree.below
+    of_line = () if tree is None or meaning.type == "nominal" else tree.leaves
+    leaves = {leaf_interval(leaf, meaning): number for number, leaf in enumerate(of_line)}
+    cuts = {cut: number for number, cut in enumerate(sorted(meaning.cuts or ()))}
+
+    def ends(interval: Interval) -> CellEnds:
+        if tree is not None:
+            return leaves.get(interval), leaves.get(interval)
+        if meaning.type == "ordinal":
+            return word_ends(interval, len(meaning.order))
+        return _between(interval, meaning, cuts)
 
     def cells(values: ValueSet) -> list[Run] | None:
-        runs: list[Run] = [(shift, last)] if values.everything else []
-        for low, high in () if values.everything else present(values):
-            if low is None or high is None:
-                return None
-            runs.append((low + shift, high + shift))
-        if values.missing and shift:
-            runs.append((0, 0))
-        elif values.missing and not values.everything:
+        present: list[CellEnds] = [below.get(name, (None, None)) for name in values.names]
+        present += [ends(interval) for interval in values.intervals]
+        runs: list[Run] = [(low + shift, high + shift) for low, high in present if low is not None and high is not None]
+        if values.everything:
+            runs = [(shift, last)]
+        elif len(runs) < len(present) or (values.missing and not shift):
             return None
-        return joined(runs)
+        return joined([*runs, (0, 0)] if values.missing and shift else runs)
 
     return cells
-
-
-def _cells_of_present(meaning: LabelMeaning) -> Callable[[ValueSet], list[CellEnds]]:
-    """The cells of names or intervals, missing not counted: leaves below names, words, or what is between cuts."""
-    below = {} if meaning.tree is None else meaning.tree.below
-    if meaning.type == "nominal":
-        return lambda values: [below.get(name, (None, None)) for name in values.names]
-    if meaning.tree is not None:
-        place = {leaf_interval(leaf, meaning): number for number, leaf in enumerate(meaning.tree.leaves)}
-        return lambda values: [(place.get(interval), place.get(interval)) for interval in values.intervals]
-    if meaning.type == "ordinal":
-        return lambda values: [word_ends(interval, len(meaning.order)) for interval in values.intervals]
-    cuts = {cut: number for number, cut in enumerate(sorted(meaning.cuts or ()))}
-    return lambda values: [_between(interval, meaning, cuts) for interval in values.intervals]
 
 
 def word_ends(interval: Interval, count: int) -> Run:
@@ -294,10 +271,9 @@ def word_ends(interval: Interval, count: int) -> Run:
 def _between(interval: Interval, meaning: LabelMeaning, cuts: dict[Decimal, int]) -> CellEnds:
     """The cells between two cuts, or a cut and an end of the domain."""
     first, last = meaning.domain
+    low = cuts[interval.lower] + 1 if interval.lower in cuts else None
     if interval.lower is None or (interval.lower == first and first not in cuts):
-        low: int | None = 0
-    else:
-        low = cuts[interval.lower] + 1 if interval.lower in cuts else None
+        low = 0
     if interval.upper is None:
         return low, len(cuts)
     if interval.closed:
@@ -349,8 +325,8 @@ def _spelled_intervals(interval: Interval, meaning: LabelMeaning) -> list[str]:
             return [f"≤ {int(last)}" if first is None else f"{int(first)}–{int(last)}"]
         if meaning.closed and first is not None:
             return [f"≥ {int(first)}"]
-    lower = [""] if interval.lower is None else _scalars(interval.lower, meaning.type, meaning.scale)
-    upper = [""] if interval.upper is None else _scalars(interval.upper, meaning.type, meaning.scale)
+    ends = (interval.lower, interval.upper)
+    lower, upper = ([] if end is None else _scalars(end, meaning.type, meaning.scale) for end in ends)
     if interval.lower is None:
         return [f"< {text}" for text in upper]
     if interval.upper is None:
@@ -373,50 +349,40 @@ def whole_ends(interval: Interval) -> Ends:
 @lru_cache(maxsize=1 << 16)
 def _scalars(value: Decimal, kind: str, scale: str | None) -> list[str]:
     """How a number or date is written."""
-    if kind == "date":
-        return [_moment(value, scale)]
-    whole = value == value.to_integral_value()
-    if whole and abs(value) < _WHOLE:
-        return [str(int(value))]
-    return [repr(float(value)), *([str(int(value))] if whole else [])]
-
-
-def _moment(value: Decimal, scale: str | None) -> str:
+    if kind != "date":
+        whole = [str(int(value))] if value == value.to_integral_value() else []
+        return whole if whole and abs(value) < _WHOLE else [repr(float(value)), *whole]
     seconds = floor(value)  # what `//` and `%` make of a Decimal below 0 is cut off at 0, not at the next number below
     moment_of_day = _EPOCH + datetime.timedelta(seconds=seconds)
     if scale != "time":
-        return moment_of_day.date().isoformat() if seconds % 86400 == 0 else ""
+        return [moment_of_day.date().isoformat() if seconds % 86400 == 0 else ""]
     parts = f"{value - seconds:.9f}".partition(".")[2]
     digits = parts[:6] if parts.endswith("000") else parts
-    return moment_of_day.isoformat() + (f".{digits}" if digits.strip("0") else "")
+    return [moment_of_day.isoformat() + (f".{digits}" if digits.strip("0") else "")]
 
 
 def _label_of_cells(runs: list[Run], meaning: LabelMeaning, tops: Tops) -> str | None:
     """The label of some leaves or words; None where there is none."""
-    shift, count = int(bool(meaning.missing)), meaning.cells
+    shift, count, order = int(bool(meaning.missing)), meaning.cells, meaning.order
     if runs == [(0, count - 1)]:
         return "*"
-    missing = shift == 1 and bool(runs) and runs[0][0] == 0
+    missing = "missing or " if shift == 1 and runs and runs[0][0] == 0 else ""
     known = [(max(low, shift) - shift, high - shift) for low, high in runs if high >= shift]
     if not known:
         return "missing" if missing else None
     if known == [(0, count - shift - 1)]:
         return "not missing"
-    inner = _spelled_words(known, meaning) if meaning.tree is None else _spelled_names(known, tops)
-    return None if inner is None else f"missing or {inner}" if missing else inner
-
-
-def _spelled_words(runs: list[Run], meaning: LabelMeaning) -> str | None:
-    if len(runs) > 1:
+    if meaning.tree is not None:
+        return missing + _spelled_names(known, tops)
+    if len(known) > 1:
         return None
-    (low, high), order = runs[0], meaning.order
+    low, high = known[0]
+    first, after = _quoted(order[low]), _quoted(order[high + 1]) if high + 1 < len(order) else None
     if low == high:
-        return _quoted(order[low])
+        return missing + first
     if low == 0:
-        return f"< {_quoted(order[high + 1])}"
-    if high == len(order) - 1:
-        return f"≥ {_quoted(order[low])}"
-    return f"[{_quoted(order[low])}, {_quoted(order[high + 1])})"
+        return f"{missing}< {after}"
+    return missing + (f"≥ {first}" if after is None else f"[{first}, {after})")
 
 
 def _spelled_names(runs: list[Run], tops: Tops) -> str:

@@ -12,10 +12,10 @@ import datetime
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -26,7 +26,6 @@ NEEDED: Any = object()
 """The default of a setting that must be written."""
 
 _MOST_BYTES = 1 << 29
-_ONE_WORD = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ,.()+_-]{0,99}")
 _WORDS = {
     bool: "true or false",
@@ -51,37 +50,25 @@ def text_of(file: Path) -> str:
 
 def object_of(text: str) -> dict[str, Any]:
     """The object of a JSON text without doubled keys and infinite numbers; anything else is a ValueError."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(entries := dict(pairs)) < len(pairs):
+            raise ValueError("a key twice")
+        return entries
+
+    def finite(digits: str) -> float:
+        if not math.isfinite(value := float(digits)):
+            raise ValueError("a number without end")
+        return value
+
     try:
-        content = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
+        content = json.loads(text, object_pairs_hook=once, parse_constant=finite, parse_float=finite)
         json.dumps(content, ensure_ascii=False).encode() if "\\u" in text else None  # half a sign is no Unicode
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(content, dict):
         raise ValueError("not an object")
     return content
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    entries = dict(pairs)
-    if len(entries) < len(pairs):
-        raise ValueError("a key twice")
-    return entries
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(f"{text[:20]} is no number")
-
-
-def _finite(text: str) -> float:
-    number_read = float(text)
-    return number_read if math.isfinite(number_read) else _no_number(text)
-
-
-def _is_plain(value: object) -> bool:
-    """Whether a value is a number, a truth value or a short word."""
-    if isinstance(value, str):
-        return _WORD.fullmatch(value) is not None
-    return value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and abs(value) < 1 << 63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,20 +108,17 @@ class JsonObject:
             raise self.error(f"'{name}' in {self.label} is an unknown word: {did_you_mean(value, valid)}")
         return value
 
-    def plain_word(self, name: str) -> None:
-        """Refuse a setting that is there and not one word."""
-        value = self.get(name, str, None)
-        if value is not None and not _ONE_WORD.fullmatch(value):
-            raise self.error(f"'{name}' in {self.label} is not a word that a setting may be.")
-
     def plain(self, names: Iterable[str], columns: Iterable[str]) -> JsonObject:
-        """The same settings, if all have one of these names and hold a number, a truth value, a short word, or names of
-        columns: what is not judged by an audit must not carry anything else.
-        """
+        """The same settings, if they have these names and hold numbers, words or columns: nothing may hide there."""
         valid = set(columns)
         for name, value in self.known(names).entries.items():
-            words = value if isinstance(value, (list, tuple)) else (value,)
-            if not all(_is_plain(word) if word is value else isinstance(word, str) and word in valid for word in words):
+            if isinstance(value, (list, tuple)):
+                is_plain = all(isinstance(word, str) and word in valid for word in value)
+            elif isinstance(value, str):
+                is_plain = _WORD.fullmatch(value) is not None
+            else:
+                is_plain = isinstance(value, float | None) or (isinstance(value, int) and abs(value) < 1 << 63)
+            if not is_plain:
                 raise self.error(f"'{name}' in {self.label} is not a number or a word that a setting may be.")
         return self
 
@@ -166,42 +150,29 @@ class JsonObject:
 
 _ON_LINES = ("columns", "nodes", "parts", "bins")
 """The entries of a recoding or model that have a line for each of their own entries."""
+_spaced = partial(json.dumps, ensure_ascii=False)
+_dense = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
 
 
 def laid_out(path: Path) -> bool:
     """Whether a JSON file is written in the one layout of its name; what is no JSON or not there is found by others."""
     try:
         text = text_of(path)
-        layout = _of_lists if path.name in ("recoding.json", "model.json") else _of_entries
-        return layout(object_of(text)) == text
+        content = object_of(text)
     except (OSError, ValueError):
         return True
+    if path.name not in ("recoding.json", "model.json"):
+        return json.dumps(content, indent=1, ensure_ascii=False) + "\n" == text
 
+    def lines(name: str, value: Any) -> str:
+        if name not in _ON_LINES or not isinstance(value, dict | list):
+            return _dense(value) if name == "predicts" else _spaced(value)
+        if isinstance(value, dict):
+            return "{\n" + ",\n".join(f"  {_spaced(key)}: {_dense(part)}" for key, part in value.items()) + "\n }"
+        return "[\n" + ",\n".join("  " + (_spaced if name == "columns" else _dense)(part) for part in value) + "\n ]"
 
-def _of_entries(content: dict[str, Any]) -> str:
-    """A line for every entry, however deep."""
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-
-
-def _of_lists(content: dict[str, Any]) -> str:
-    """A line for every entry of the file, and for every column and list below them."""
-    return "{\n" + ",\n".join(f" {_spaced(name)}: {_lines(name, value)}" for name, value in content.items()) + "\n}\n"
-
-
-def _lines(name: str, value: Any) -> str:
-    if name not in _ON_LINES or not isinstance(value, dict | list):
-        return _dense(value) if name == "predicts" else _spaced(value)
-    if isinstance(value, dict):
-        return "{\n" + ",\n".join(f"  {_spaced(key)}: {_dense(entries)}" for key, entries in value.items()) + "\n }"
-    return "[\n" + ",\n".join("  " + (_spaced if name == "columns" else _dense)(entry) for entry in value) + "\n ]"
-
-
-def _spaced(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _dense(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    written = ",\n".join(f" {_spaced(name)}: {lines(name, value)}" for name, value in content.items())
+    return text == "{\n" + written + "\n}\n"
 
 
 # --- meanings -----------------------------------------------------------------------------------------------------
@@ -302,10 +273,8 @@ class LabelMeaning:
         """How many cells a recoding has of the column; missing is one of them where there are missing values."""
         if self.missing is None:
             raise RecodingError(f"The recoding does not say whether column '{self.name}' has missing values.")
-        if self.tree is not None:
-            return len(self.tree.leaves) + self.missing
-        if self.type == "ordinal":
-            return len(self.order) + self.missing
+        if self.tree is not None or self.type == "ordinal":
+            return len(self.order if self.tree is None else self.tree.leaves) + self.missing
         if self.cuts is None:
             needed = "taxonomy" if self.type == "nominal" else "cuts"
             raise RecodingError(f"The recoding has no {needed} of column '{self.name}'.")
@@ -342,18 +311,20 @@ def read_meaning(name: str, entry: Mapping[str, Any]) -> LabelMeaning:
     if tree is not None and other is not None and other not in tree.leaves:
         raise RecodingError(f"The name of all others in column '{name}' is no leaf of its taxonomy.")
     ordered = kind in ("continuous", "date")
-    domain = given.get("domain", list, None) if ordered else None
-    domain = (None, None) if domain is None else domain
-    if len(domain) != 2:
+    domain, cuts = (given.get("domain", list, None), cuts) if ordered else (None, None)
+    if domain is not None and len(domain) != 2:
         raise RecodingError(f"The domain of column '{name}' is not a pair of ends.")
-    low, high = (None if end is None else _end(shell, end) for end in domain)
+    low, high = (None if end is None else _end(shell, end) for end in domain or (None, None))
+    places = None if cuts is None else [_end(shell, cut) for cut in cuts]
+    if any(before >= after for before, after in pairwise(places or ())):  # a recoding counts its cells by them
+        raise RecodingError(f"The cuts of column '{name}' are not in rising order.")
     meaning = LabelMeaning(
         name,
         shell.type,
         order=order,
         domain=(low, high),
         tree=tree,
-        cuts=_cuts(shell, cuts) if ordered and cuts is not None else None,
+        cuts=None if places is None else frozenset(places),
         other=other,
         date_format=given.get("date_format", str, None),
         missing=given.get("missing", bool, None),
@@ -361,20 +332,11 @@ def read_meaning(name: str, entry: Mapping[str, Any]) -> LabelMeaning:
         closed=given.word("intervals", ("half-open", "closed"), "half-open") == "closed",
     )
     if meaning.is_whole:
-        domain = [end for end in meaning.domain if end is not None]
-        if len(meaning.whole_cuts) < meaning.cut_count or any(end % 1 for end in domain):
+        if len(meaning.whole_cuts) < meaning.cut_count or any(end % 1 for end in (low, high) if end is not None):
             raise RecodingError(f"Some cuts of column '{name}' part no whole numbers, or its domain has a fraction.")
     elif meaning.closed:
         raise RecodingError(f"Column '{name}' has closed intervals, which only whole numbers have.")
     return meaning
-
-
-def _cuts(shell: LabelMeaning, values: Sequence[object]) -> frozenset[Decimal]:
-    """The cuts as they are compared; a recoding counts its cells by them, so they must rise."""
-    cuts = [_end(shell, cut) for cut in values]
-    if any(low >= high for low, high in pairwise(cuts)):
-        raise RecodingError(f"The cuts of column '{shell.name}' are not in rising order.")
-    return frozenset(cuts)
 
 
 def _end(shell: LabelMeaning, value: object) -> Decimal:

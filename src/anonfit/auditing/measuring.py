@@ -14,17 +14,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from anonfit.auditing import findings
 from anonfit.auditing.boxes import LabelBoxes
-from anonfit.auditing.coding import BoolArray, Evidence, IntArray, read_persons
+from anonfit.auditing.coding import BoolArray, Evidence, IntArray, RowPersons, read_persons
 from anonfit.auditing.counting import CountedRows, GroupCounter, GroupCounts, frequent_labels, group_sizes
-from anonfit.auditing.findings import (
-    all_findings,
-    joint_cells,
-    journalist_figures,
-    locate_in_other,
-    marketer_risk,
-    prosecutor_risk,
-)
 from anonfit.auditing.hashing import Hashers, KeyTally, aligned, aligned_texts
 from anonfit.auditing.reading import AuditedTable, is_text_file, open_table, require_columns
 from anonfit.auditing.regions import ObservedValues, observed_groups, read_representatives
@@ -38,28 +31,26 @@ from anonfit.auditing.released import (
     read_columns,
 )
 from anonfit.auditing.request import Request, check_request
-from anonfit.auditing.result import (
-    UNKNOWN_PERSONS,
-    Audit,
-    JointCells,
-    LabelCheck,
-    SetSizes,
-    Share,
-)
+from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, JointCells, LabelCheck, SetSizes, Share
 from anonfit.auditing.source import SourceRows, compare_rows
 from anonfit.errors import DataError, refuse_fork
 
 ROWS_AT_ONCE = 1 << 21
 """Rows that are read at once of a table that does not fit in memory, unless it is said."""
 _MANY_ROWS = 1 << 24
+_ATTACKER = "Figures are about an attacker who knows the quasi-identifiers of a person; other knowledge is not covered."
+_ENTITIES = "A person's rows are counted once per group; linking them across groups is not covered."
 _ROWS_SIDE_BY_SIDE = 1 << 22  # of more, what is computed side by side would need too much memory
 
 
 def audit_request(request: Request) -> Audit:
     """Audit one table: as a whole, or some rows at a time if that is asked, or if it is a file of very many."""
     refuse_fork()
-    if request.rows_at_once is None and _is_large(request):
-        request = replace(request, rows_at_once=ROWS_AT_ONCE)
+    in_files = all(table is None or isinstance(table, (str, Path)) for table in (request.data, request.source))
+    if request.rows_at_once is None and in_files and _can_read_in_batches(request):
+        table = open_data(request)
+        if not table.is_text and table.width < len(table.schema) and table.height() > _MANY_ROWS:
+            request = replace(request, rows_at_once=ROWS_AT_ONCE)  # a frame would be in memory already
     check_request(request)
     if request.rows_at_once is not None and not _can_read_in_batches(request):
         raise DataError(
@@ -72,15 +63,6 @@ def audit_request(request: Request) -> Audit:
     released = open_released(table, request.quasi_identifiers, request.rows_at_once)
     counting = GroupCounter(request, released, left_out_groups(released, request))
     return _AuditRun(request, released, _open_source(released, request), counting).run()
-
-
-def _is_large(request: Request) -> bool:
-    """Whether the data is a file that had better not be read as a whole; a frame is in memory already."""
-    files = [data for data in (request.data, request.source) if data is not None]
-    if not all(isinstance(data, (str, Path)) for data in files) or not _can_read_in_batches(request):
-        return False
-    table = open_data(request)
-    return not table.is_text and table.width < len(table.schema) and table.height() > _MANY_ROWS
 
 
 def _can_read_in_batches(request: Request) -> bool:
@@ -98,18 +80,15 @@ def open_data(request: Request, *, lazily: bool = False) -> AuditedTable:
 
 
 def _open_source(released: Released, request: Request) -> SourceRows | None:
-    """The source, reduced to the columns the audit needs, with missing values as they were taken for such when the
-    release was made.
-    """
+    """The source, with the columns that the audit needs, and missing values as the release took them for such."""
     if request.source is None:
         return None
-    lazily, stripped = not released.is_whole, request.stripped
     table = open_table(
         request.source,
         missing=request.missing,
         label="the source",
-        lazily=lazily,
-        stripped=stripped,
+        lazily=not released.is_whole,
+        stripped=request.stripped,
         columns=list(released.columns),
         codes=request.codes,
         care=request.care,
@@ -122,9 +101,8 @@ def _open_source(released: Released, request: Request) -> SourceRows | None:
     persons = [name for name in (request.entity, request.count) if name]
     table = table.only([*released.columns, *released.raw, *persons, *others])
     if released.is_whole:
-        known = request.meanings or {}
-        names = [name for name in released.columns if name in known and known[name].type in ("nominal", "ordinal")]
-        table = table.loaded(names)
+        kinds = {name: meaning.type for name, meaning in (request.meanings or {}).items()}
+        table = table.loaded(name for name in released.columns if kinds.get(name) in ("nominal", "ordinal"))
     return SourceRows(table, request, tuple(released.columns), request.rows_at_once)
 
 
@@ -138,40 +116,29 @@ def left_out_groups(released: Released, request: Request) -> BoolArray | None:
     return suppressed if suppressed.any() and not suppressed.all() else None
 
 
-# --- labels -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Space:
-    """The released labels in the space of raw values."""
-
-    labels: LabelCheck | None = None  # what is wrong with them; None: nothing is known of their meaning
-    boxes: LabelBoxes | None = None  # of the groups; None: some labels are not understood
-    seen: ObservedValues | None = None  # takes in the records of the groups, where labels tell what these have
+_Space = tuple[LabelCheck | None, LabelBoxes | None, ObservedValues | None]
+"""What is wrong with the labels (None: nothing is known of their meaning); the boxes of the groups in the space of raw
+values (None: some labels are not understood); and, of labels that tell what records have, what takes these in."""
 
 
 def _read_space(released: Released, request: Request, source: SourceRows | None) -> _Space:
     """Read the labels as far as they have a meaning."""
     if request.regions == "any" and request.tree is None and source is None and request.population is None:
-        return _Space()
+        return None, None, None
     meanings, tree = request.meanings, request.tree
     if meanings is None:
         meanings = {} if source is None else guess_meanings(released, source.table)
     if request.representatives and tree is not None:
-        return _Space(*read_representatives(released, meanings, tree))
+        return *read_representatives(released, meanings, tree), None
     columns = read_columns(released, meanings, None if request.meanings is None else request.regions)
     if request.regions == "observed" and tree is not None:
         strangers, regions, seen = observed_groups(columns, tree, released.groups)
-        labels = check_labels(columns, None, regions=request.regions, tree=None, groups=released.groups)
-        return _Space(replace(labels, overlapping=0 if regions else None, no_region=strangers), regions, seen)
+        labels = check_labels(columns, None, request.regions, None)
+        return replace(labels, overlapping=0 if regions else None, no_region=strangers), regions, seen
     boxes = boxes_of(released, columns, without=left_out_groups(released, request))
     if request.meanings is None:
-        return _Space(None, boxes)
-    labels = check_labels(columns, boxes, regions=request.regions, tree=tree, groups=released.groups)
-    return _Space(labels, boxes)
-
-
-# --- the audit ----------------------------------------------------------------------------------------------------
+        return None, boxes, None
+    return check_labels(columns, boxes, request.regions, tree), boxes, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +162,11 @@ class _AuditRun:
             if source is not None and (not released.is_whole or released.rows <= _ROWS_SIDE_BY_SIDE):
                 hashing = pool.submit(Hashers.of, released, source.table)
             file = pool.submit(self._read_file, pool, reading, hashing)
-            space = reading.result()
+            labels, boxes, seen = reading.result()
             if not released.is_whole:
                 file.result()  # batches of both tables at a time would need twice the memory
             if source is not None:
-                source.locate(space.boxes, space.seen)
+                source.locate(boxes, seen)
             in_file, is_sorted, tally = file.result()
             counted = self._count_in_source() if in_file is None else in_file
         if source is not None:
@@ -208,8 +175,7 @@ class _AuditRun:
             if in_file is None and (compared.unmatched.persons or compared.absent_inside.persons):
                 # Persons were counted on rows of the source, and not all of these are in the file.
                 counted = self.counting.count(map(self._rows_of_file, released.batches()), released.raw)
-        audit = self._figures(counted, space)
-        audit = replace(audit, source=compared, sorted=is_sorted)
+        audit = replace(self._figures(counted, boxes), labels=labels, source=compared, sorted=is_sorted)
         judged = self._judged(audit)
         if counted.evidence.persons.entities is None or not self.request.k:
             return judged
@@ -218,9 +184,7 @@ class _AuditRun:
     def _read_file(
         self, pool: ThreadPoolExecutor, reading: Future[_Space], hashing: Future[Hashers] | None
     ) -> tuple[GroupCounts | None, bool | None, KeyTally | None]:
-        """One reading of the file: what is counted in it, if it tells its persons, whether its rows are sorted and, if
-        it is read in batches, the keys of its rows.
-        """
+        """One reading of the file: what is counted, whether it is sorted and, of batches, the keys of its rows."""
         released, entity = self.released, self.request.entity
         order = None if self.request.order is None else RowOrder(released)
         tally = None if released.is_whole or hashing is None else KeyTally()
@@ -230,7 +194,7 @@ class _AuditRun:
                 ordering = None if order is None else pool.submit(order.add, batch, groups)
                 yield batch, groups
                 if tally is not None and hashing is not None:
-                    by_labels = reading.result().boxes is not None
+                    by_labels = reading.result()[1] is not None
                     tally.add(groups if by_labels else np.zeros_like(groups), hashing.result().file(batch))
                 if ordering is not None:
                     ordering.result()
@@ -244,17 +208,10 @@ class _AuditRun:
         return counted, None if order is None else order.is_sorted, tally
 
     def _rows_of_file(self, batch: tuple[AuditedTable, IntArray]) -> CountedRows:
-        """Rows of the file; without a column that says whose they are, each counts."""
-        table, groups = batch
-        entity, count = self.request.entity, self.request.count
-        entity = entity if entity in table.schema else None
-        frame = table.frame([name for name in (entity, count) if name])
-        return CountedRows(groups, read_persons(frame, entity=entity, count=count), table.columns)
+        return CountedRows(batch[1], self._persons(batch[0]), batch[0].columns)
 
     def _count_in_source(self) -> GroupCounts:
-        """Persons in the groups, counted among the source's rows in the labels, since only the source has the entities;
-        rows of the file where labels are not understood.
-        """
+        """Persons counted among the source's rows, which alone have the entities; without labels, rows of the file."""
         entity, source, released = self.request.entity, self.source, self.released
         if source is None or entity is None or entity not in source.table.schema:
             raise DataError(f"The entity column '{entity}' is neither in the data nor in the source.")
@@ -264,20 +221,27 @@ class _AuditRun:
         kept, table = pl.Series(groups >= 0), source.table
         persons = read_persons(table.frame([entity]).filter(kept), entity=entity, count=None)
 
+        def as_in_file(series: pl.Series) -> pl.Series:  # texts of numbers may be spelled in several ways
+            if series.name not in released.table.schema:
+                return series
+            align = aligned_texts if released.table.is_text and series.dtype == pl.String else aligned
+            return align(released.table.frame([series.name]).to_series(), series)[1].alias(series.name)
+
         def columns(names: Sequence[str]) -> Iterator[list[pl.Series]]:
             for chunk in table.columns(names):
-                yield [_like(released.table, series).filter(kept) for series in chunk]
+                yield [as_in_file(series).filter(kept) for series in chunk]
 
         names = [name for name in released.raw if name in table.schema]
         return self.counting.count([CountedRows(groups[groups >= 0], persons, columns)], names)
 
     # --- figures --------------------------------------------------------------------------------------------------
 
-    def _figures(self, counted: GroupCounts, space: _Space) -> Audit:
-        """All figures but those on the source and on the order of rows."""
+    def _figures(self, counted: GroupCounts, boxes: LabelBoxes | None) -> Audit:
+        """All figures but those on labels, on the source and on the order of rows."""
         request, released, evidence = self.request, self.released, counted.evidence
         sizes, entities = evidence.sizes, evidence.persons.entities is not None
-        journalist, population = journalist_figures(released, request, sizes=sizes, boxes=space.boxes)
+        rows_of_run = np.diff(released.runs.ends, prepend=0)
+        journalist, population = findings.journalist_figures(released, request, sizes=sizes, boxes=boxes)
         counts = "entities" if entities else "rows" if request.count is None else "count column"
         return Audit(
             rows=released.rows,
@@ -285,14 +249,14 @@ class _AuditRun:
             counted=UNKNOWN_PERSONS if evidence.persons_unknown else counts,
             quasi_identifiers=request.quasi_identifiers,
             sizes=group_sizes(sizes, request.k),
-            suppressed_rows=Share(int(released.rows_of_group[released.suppressed].sum()), released.rows),
+            suppressed_rows=Share(int(rows_of_run[released.suppressed[released.runs.group]].sum()), released.rows),
             sets=self._set_sizes(evidence),
             diversity=counted.diversity,
-            prosecutor=prosecutor_risk(sizes, request.thresholds),
+            prosecutor=findings.prosecutor_risk(sizes, request.thresholds),
             journalist=journalist,
-            marketer=marketer_risk(sizes, population),
+            marketer=findings.marketer_risk(sizes, population),
             raw_columns=counted.raw_columns,
-            labels=space.labels,
+            labels=None,
             source=None,
             joint=self._joint(),
             sorted=None,
@@ -306,9 +270,7 @@ class _AuditRun:
         return max([self.request.k or 1, *(demand.k or 1 for demand in self.request.sets)])
 
     def _set_sizes(self, evidence: Evidence, *, rounded: bool = False) -> tuple[SetSizes, ...]:
-        """The groups of several quasi-identifiers; if they are to be rounded, persons in multiples of the largest k, or
-        those that every group has.
-        """
+        """The groups of several quasi-identifiers; if `rounded`, in multiples of the largest k, or by their k."""
         step = self._largest_k
         measured = []
         for demand, groups in zip(self.request.sets, self.counting.sets(evidence), strict=True):
@@ -327,33 +289,29 @@ class _AuditRun:
             raise DataError(
                 "The labels of the data are not understood: give the meaning of its columns to compare two releases."
             )
-        there = locate_in_other(request.other, source.table, missing=request.missing)
-        entity, count = (name if name in source.table.schema else None for name in (request.entity, request.count))
-        frame = source.table.frame([name for name in (entity, count) if name is not None])
-        persons = read_persons(frame, entity=entity, count=count)
-        return joint_cells(source.groups(), there, persons=persons, k=request.k)
+        return findings.joint_cells(request, source.groups(), source.table, self._persons(source.table))
+
+    def _persons(self, table: AuditedTable) -> RowPersons:
+        """Whom the rows of a table stand for; without a column that says whose they are, each counts."""
+        entity, count = (name if name in table.schema else None for name in (self.request.entity, self.request.count))
+        return read_persons(table.frame([name for name in (entity, count) if name]), entity=entity, count=count)
 
     def _notes(self, evidence: Evidence) -> tuple[str, ...]:
         """What a reader of the figures should know."""
-        notes = [
-            "Figures are about an attacker who knows the quasi-identifiers of a person; other knowledge is not covered."
-        ]
-        if self.request.source is not None and self.request.meanings is None:
-            notes.append("The meaning of labels was guessed from the source.")
-        if self.counting.left_out is not None:
-            notes.append(
-                "Rows with * in every quasi-identifier count as one group; what groups tell of raw columns is measured "
-                "without them."
-            )
-        if evidence.persons.entities is not None:
-            notes.append("A person's rows are counted once per group; linking them across groups is not covered.")
-        if evidence.persons_unknown:
-            notes.append("Figures count rows: which of them are one person's is not known.")
-        return tuple(notes)
+        is_guessed = self.request.source is not None and self.request.meanings is None
+        suppressed = "count as one group; what groups tell of raw columns is measured without them."
+        notes = (
+            (True, _ATTACKER),
+            (is_guessed, "The meaning of labels was guessed from the source."),
+            (self.counting.left_out is not None, f"Rows with * in every quasi-identifier {suppressed}"),
+            (evidence.persons.entities is not None, _ENTITIES),
+            (evidence.persons_unknown, "Figures count rows: which of them are one person's is not known."),
+        )
+        return tuple(note for holds, note in notes if holds)
 
     def _judged(self, audit: Audit) -> Audit:
-        """An audit with what is found of every demand."""
-        return replace(audit, findings=tuple(all_findings(audit, self.request, names=self.released.table.names)))
+        found = findings.all_findings(audit, self.request, names=self.released.table.names)
+        return replace(audit, findings=tuple(found))
 
     def _rounded(self, audit: Audit, evidence: Evidence) -> Audit:
         """What may be told of persons who have several rows: their numbers in multiples of the largest k, rounded down.
@@ -375,8 +333,8 @@ class _AuditRun:
             persons=audit.persons // k * k,
             sizes=group_sizes(sizes, k),
             sets=self._set_sizes(evidence, rounded=True),
-            prosecutor=prosecutor_risk(sizes, self.request.thresholds),
-            marketer=marketer_risk(sizes, None),
+            prosecutor=findings.prosecutor_risk(sizes, self.request.thresholds),
+            marketer=findings.marketer_risk(sizes, None),
             diversity=tuple(
                 figures
                 if figures.found is None or figures.asked is None or figures.by_rows
@@ -390,12 +348,3 @@ class _AuditRun:
                 for column in audit.raw_columns
             ),
         )
-
-
-def _like(table: AuditedTable, series: pl.Series) -> pl.Series:
-    """A column of the source with its values as the file has them: texts of numbers may be spelled in several ways."""
-    if series.name not in table.schema:
-        return series
-    column = table.frame([series.name]).to_series()
-    align = aligned_texts if table.is_text and series.dtype == pl.String else aligned
-    return align(column, series)[1].alias(series.name)

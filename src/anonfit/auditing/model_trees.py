@@ -58,20 +58,15 @@ class ModelTree:
         return [node for node, column in enumerate(self.tested) if column < 0]
 
 
-def cells_of(tree: ModelTree, frame: pl.DataFrame, names: Sequence[str]) -> dict[int, IntArray]:
-    """The cell of every row, for those of these columns that are tested somewhere."""
-    return {
-        number: tree.columns[number].place(frame[tree.columns[number].name])
-        for number in sorted(set(tree.tested) - {-1})
-        if tree.columns[number].name in names
-    }
-
-
-def points_of(tree: ModelTree, cells: Mapping[int, IntArray], rows: int) -> tuple[IntArray, IntArray]:
-    """Rows with the same cells are one point: the point of every row, and the first row of each."""
+def points_of(tree: ModelTree, frame: pl.DataFrame, names: Sequence[str]) -> tuple[IntArray, int, dict[int, IntArray]]:
+    """Rows with the same cells in those of these columns that are tested somewhere are one point: the point of every
+    row, how many there are, and the cells of each by the number of the column.
+    """
+    tested = [number for number in sorted(set(tree.tested) - {-1}) if tree.columns[number].name in names]
+    cells = {number: tree.columns[number].place(frame[tree.columns[number].name]) for number in tested}
     columns = [Coded(of_row - NOWHERE, tree.columns[number].size - NOWHERE) for number, of_row in cells.items()]
-    codes, first = numbered(join_codes(columns, rows)[0])
-    return codes - 1, first
+    codes, first = numbered(join_codes(columns, len(frame))[0])
+    return codes - 1, len(first), {number: of_row[first] for number, of_row in cells.items()}
 
 
 def route(tree: ModelTree, cells: Mapping[int, IntArray], points: int) -> Iterator[tuple[int, IntArray]]:
@@ -105,25 +100,19 @@ def route(tree: ModelTree, cells: Mapping[int, IntArray], points: int) -> Iterat
 
 def leaf_of_rows(tree: ModelTree, frame: pl.DataFrame) -> IntArray:
     """The leaf that every row really comes to."""
-    cells = cells_of(tree, frame, tree.names)
-    of_row, first = points_of(tree, cells, len(frame))
-    leaf_of_point = np.full(len(first), NOWHERE, np.int64)
-    for leaf, here in route(tree, {number: of_column[first] for number, of_column in cells.items()}, len(first)):
+    point_of_row, points, cells = points_of(tree, frame, tree.names)
+    leaf_of_point = np.full(points, NOWHERE, np.int64)
+    for leaf, here in route(tree, cells, points):
         leaf_of_point[here] = leaf
-    return leaf_of_point[of_row]
+    return leaf_of_point[point_of_row]
 
 
 @dataclass(frozen=True, slots=True)
 class FittedTrees:
-    """The trees of a fitted model, and how many training rows each of its nodes had where all trees saw every row."""
+    """The trees of a fitted model, and how many training rows each node had of a single tree, which saw all rows."""
 
     trees: tuple[ModelTree, ...]
-    rows: tuple[IntArray, ...] | None  # (tree)(node)
-
-
-def is_fitted_tree(model: object) -> bool:
-    """Whether a model is a fitted tree, or is made of such."""
-    return bool(_arrays(model))
+    rows: IntArray | None  # (node)
 
 
 def feature_names(model: object, given: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -137,21 +126,19 @@ def feature_names(model: object, given: Sequence[str] | None) -> tuple[str, ...]
 
 def read_fitted(model: Any, features: Sequence[str]) -> FittedTrees:
     """The trees of a fitted model over these columns."""
-    arrays = _arrays(model)
+    arrays = tree_arrays(model)
     if getattr(model, "n_features_in_", len(features)) != len(features):
         raise DataError(f"The model reads {model.n_features_in_} columns, and {len(features)} are named.")
     chosen = getattr(model, "estimators_features_", None) or [range(len(features))] * len(arrays)
     trees = tuple(_read(tree, [features[i] for i in places]) for tree, places in zip(arrays, chosen, strict=True))
-    is_whole = len(arrays) == 1 and hasattr(model, "tree_")
-    return FittedTrees(trees, tuple(np.asarray(tree.n_node_samples, np.int64) for tree in arrays) if is_whole else None)
+    is_single = len(arrays) == 1 and hasattr(model, "tree_")
+    return FittedTrees(trees, np.asarray(arrays[0].n_node_samples, np.int64) if is_single else None)
 
 
-def _arrays(model: Any) -> list[Any]:
-    """The arrays of the trees of a model; none if it has not only such."""
+def tree_arrays(model: Any) -> list[Any]:
+    """The arrays of the trees of a fitted model; none if it has not only such."""
     inner = getattr(model, "tree_", None)
-    if inner is not None:
-        return [inner] if hasattr(inner, "children_left") else []
-    parts = getattr(model, "estimators_", None)
+    parts = [model] if inner is not None else getattr(model, "estimators_", None)
     if parts is None or hasattr(model, "named_estimators_"):  # different models under different names
         return []
     trees = [getattr(part, "tree_", None) for part in np.asarray(parts, object).ravel()]
@@ -160,50 +147,42 @@ def _arrays(model: Any) -> list[Any]:
 
 def _read(arrays: Any, features: Sequence[str]) -> ModelTree:
     """One tree: a number goes left if it, in single precision, is at most the threshold."""
-    left, right = np.asarray(arrays.children_left), np.asarray(arrays.children_right)
-    is_leaf = left < 0
-    feature, threshold = np.asarray(arrays.feature), np.asarray(arrays.threshold, np.float64)
-    points = [np.unique(threshold[~is_leaf & (feature == number)]) for number in range(len(features))]
+    left, right, feature = (np.asarray(part) for part in (arrays.children_left, arrays.children_right, arrays.feature))
+    threshold = np.asarray(arrays.threshold, np.float64)
+    tested = np.where(left < 0, -1, feature)
+    points = [np.unique(threshold[tested == number]) for number in range(len(features))]
     go_left = np.asarray(getattr(arrays, "missing_go_to_left", np.zeros(len(left))), bool)
-    ways: list[np.ndarray[Any, np.dtype[np.int32]] | None] = []
-    for node in range(len(left)):
-        if is_leaf[node]:
-            ways.append(None)
-            continue
+    ways: list[Ways | None] = [None] * len(left)
+    for node in np.flatnonzero(left >= 0).tolist():
         cuts = points[feature[node]]
         # Cell i is between the thresholds i - 1 and i; missing is the cell after the last.
         way = (np.arange(len(cuts) + 2) > np.searchsorted(cuts, threshold[node])).astype(np.int32)
         way[-1] = 0 if go_left[node] else 1
-        ways.append(way)
+        ways[node] = way
     return ModelTree(
         tuple(_column(name, cuts) for name, cuts in zip(features, points, strict=True)),
-        tuple(-1 if is_leaf[node] else int(feature[node]) for node in range(len(left))),
+        tuple(tested.tolist()),
         tuple(ways),
-        tuple(() if is_leaf[node] else (int(left[node]), int(right[node])) for node in range(len(left))),
+        tuple(() if low < 0 else (low, high) for low, high in zip(left.tolist(), right.tolist(), strict=True)),
     )
 
 
 def _column(name: str, cuts: FloatArray) -> TestedColumn:
+    """A column that is compared with numbers; missing ones are in the cell after the last."""
+
     def place(series: pl.Series) -> IntArray:
-        values = _numbers(series)
+        numbers = series.cast(pl.String) if is_text(series) else series
+        if not (numbers.dtype.is_numeric() or numbers.dtype in (pl.Boolean, pl.String)):
+            numbers = pl.Series([None] * len(series), dtype=pl.Float64)
+        numbers = numbers.cast(pl.Float64, strict=False)
+        if numbers.null_count() > series.null_count():
+            raise DataError(f"The tree compares column '{name}' with numbers, and it holds other values.")
+        values = numbers.fill_null(float("nan")).to_numpy()
         cells = np.searchsorted(cuts, values.astype(np.float32).astype(np.float64)).astype(np.int64)
         cells[np.isnan(values)] = len(cuts) + 1
         return cells
 
     return TestedColumn(name, len(cuts) + 2, place)
-
-
-def _numbers(series: pl.Series) -> FloatArray:
-    """A column as numbers, missing ones as not-a-number."""
-    numbers = series
-    if is_text(series):
-        numbers = series.cast(pl.String).cast(pl.Float64, strict=False)
-    elif not (series.dtype.is_numeric() or series.dtype == pl.Boolean):
-        numbers = pl.Series([None] * len(series), dtype=pl.Float64)
-    if numbers.null_count() > series.null_count():
-        raise DataError(f"The tree compares column '{series.name}' with numbers, and it holds other values.")
-    floats: FloatArray = numbers.cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    return floats
 
 
 FORMAT = "anonfit tree"
@@ -228,11 +207,6 @@ class SavedTree:
     populations: str
     bins: Sequence[Sequence[float]] | None  # (leaf, class) persons or shares, as `populations` says
     predicts: Sequence[int]  # (leaf) a class
-
-    @property
-    def private(self) -> tuple[str, ...]:
-        """The columns that are not public."""
-        return tuple(name for name in self.tree.names if name not in self.public)
 
 
 def saved_tree_of(model: Any) -> SavedTree | None:
@@ -288,31 +262,23 @@ def _whole(saved: SavedTree) -> bool:
         return False
     if saved.bins is None or saved.populations == "majority":
         return saved.bins is None and saved.populations == "majority"
-    rows = all(isinstance(leaf, list) and len(leaf) == classes for leaf in saved.bins)
-    return (
-        rows
-        and len(saved.bins) == leaves
-        and all(type(value) in (int, float) and 0 <= value < MOST for leaf in saved.bins for value in leaf)
-    )
+    if len(saved.bins) != leaves or not all(isinstance(leaf, list) and len(leaf) == classes for leaf in saved.bins):
+        return False
+    return all(type(value) in (int, float) and 0 <= value < MOST for leaf in saved.bins for value in leaf)
 
 
 def _tree(nodes: object, meanings: Mapping[str, LabelMeaning]) -> ModelTree:
     """The tree over the cells of its columns."""
-    sizes = np.array([meaning.cells for meaning in meanings.values()], np.int64)
     read = read_nodes(nodes, meanings)
-    first = 1 + np.cumsum(read.children) - read.children
-    children = [
-        tuple(range(start, start + count)) for start, count in zip(first.tolist(), read.children.tolist(), strict=True)
-    ]
-    ways = [
-        None if column < 0 else _ways(read, node, children[node], int(sizes[column]))
-        for node, column in enumerate(read.column.tolist())
-    ]
-    columns = tuple(
-        TestedColumn(name, int(size), _placer(meaning))
-        for (name, meaning), size in zip(meanings.items(), sizes.tolist(), strict=True)
+    columns = tuple(TestedColumn(name, meaning.cells, _placer(meaning)) for name, meaning in meanings.items())
+    tested = tuple(read.column.tolist())
+    ends = (1 + np.cumsum(read.children)).tolist()
+    children = tuple(tuple(range(end - count, end)) for end, count in zip(ends, read.children.tolist(), strict=True))
+    ways = tuple(
+        None if column < 0 else _ways(read, node, children[node], columns[column].size)
+        for node, column in enumerate(tested)
     )
-    return ModelTree(columns, tuple(read.column.tolist()), tuple(ways), tuple(children))
+    return ModelTree(columns, tested, ways, children)
 
 
 def _ways(nodes: RegionNodes, node: int, children: Sequence[int], size: int) -> Ways:
@@ -327,39 +293,22 @@ def _ways(nodes: RegionNodes, node: int, children: Sequence[int], size: int) -> 
 
 def _placer(meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
     """How raw values find the cells that the nodes count: missing is cell 0 of a column that has missing values."""
-    shift = int(bool(meaning.missing))
-    of_axis = _names(meaning) if meaning.type == "nominal" else _line(meaning)
-
-    def place(series: pl.Series) -> IntArray:
-        places = of_axis(series)  # 0: missing, 1 …: the other cells
-        cells = np.where(places > 0, places - 1 + shift, places)
-        if not shift:
-            cells[places == 0] = NOWHERE
-        return cells
-
-    return place
-
-
-def _names(meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
     axis = axis_of(meaning, ())
+    of_leaf = leaf_placer(meaning.tree.leaves, meaning) if meaning.tree is not None else None
+    words = [Decimal(place) for place in range(1, len(meaning.order))]
+    ends = words if meaning.type == "ordinal" else sorted(meaning.cuts or ())
 
     def place(series: pl.Series) -> IntArray:
-        cells = axis.place(series).cells.astype(np.int64)
-        return np.where(cells == axis.cells - 1, NOWHERE, cells)
-
-    return place
-
-
-def _line(meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
-    """Of ordered columns: what is between two cuts, a word, or a leaf of a taxonomy over values."""
-    if meaning.tree is not None:
-        return leaf_placer(meaning.tree.leaves, meaning)
-    ordinal = meaning.type == "ordinal"
-    ends = [Decimal(place) for place in range(1, len(meaning.order))] if ordinal else sorted(meaning.cuts or ())
-
-    def place(series: pl.Series) -> IntArray:
-        cells = placed_on_line(series, meaning, ends=ends).cells.astype(np.int64)
-        # On the line, cells are missing, below the first end, that end, between it and the next, …
-        return np.where(cells == 0, 0, np.where(cells == 2 * len(ends) + 2, NOWHERE, cells // 2 + 1))
+        places: Any  # 0: missing, 1 …: the other cells
+        if meaning.type == "nominal":
+            cells = axis.place(series).cells
+            places = np.where(cells == axis.cells - 1, NOWHERE, cells)
+        elif of_leaf is not None:
+            places = of_leaf(series)
+        else:
+            # On the line, cells are missing, below the first end, that end, between it and the next, …
+            cells = placed_on_line(series, meaning, ends=ends).cells
+            places = np.where(cells == 0, 0, np.where(cells == 2 * len(ends) + 2, NOWHERE, cells // 2 + 1))
+        return np.where(places < 0, NOWHERE, places - 1 + bool(meaning.missing)).astype(np.int64)
 
     return place

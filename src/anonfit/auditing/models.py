@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -76,8 +77,7 @@ class DemandParameter:
 class DiversityMeasure:
     """A way to say how diverse a group is."""
 
-    asked: str  # the parameter that the figure is held against
-    parameters: Mapping[str, DemandParameter]
+    parameters: Mapping[str, DemandParameter]  # the first is what the figure is held against
     worst: Literal["smallest", "largest"]  # which figure is the worst group's
     measure: Callable[[ValueSpread, ReadValues, Asked], Measured]
     good: str  # what is said of a table that holds what was asked
@@ -86,6 +86,11 @@ class DiversityMeasure:
     by_rows: bool = False  # the same whether rows or persons are counted
     words: tuple[str, ...] = ()  # settings of a demand beside its numbers, of how values are read
     flags: tuple[str, ...] = ()  # and those that are true or false
+
+    @property
+    def asked(self) -> str:
+        """The parameter that the figure is held against."""
+        return next(iter(self.parameters))
 
 
 def _distinct(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measured:
@@ -121,14 +126,11 @@ def _closeness(spread: ValueSpread, values: ReadValues, asked: Asked) -> Measure
     return figures, figures <= asked["t"] + TIE
 
 
-def _confidence(name: str) -> Callable[[ValueSpread, ReadValues, Asked], Measured]:
-    """The share of the most frequent value, held against the parameter of this name."""
-
-    def measure(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measured:
-        figures = spread.most(spread.count) / spread.total
-        return figures, figures <= asked[name] + TIE
-
-    return measure
+def _confidence(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measured:
+    """The share of the most frequent value, held against the only parameter."""
+    figures = spread.most(spread.count) / spread.total
+    (limit,) = asked.values()
+    return figures, figures <= limit + TIE
 
 
 def _likeness(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measured:
@@ -148,34 +150,22 @@ def _disclosure(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measu
     return figures, figures < asked["delta"] + TIE
 
 
-def _squares(spread: ValueSpread, values: ReadValues) -> tuple[FloatArray, FloatArray]:
-    """Per group, the sum of squared deviations from the mean, and how many known values there are."""
+def _deviation(spread: ValueSpread, values: ReadValues, asked: Asked) -> Measured:
+    """The sum of squared deviations from the group's mean or, as the variance, their mean; missing ones left out."""
     numbers = values.numbers[spread.value]
     weights = np.where(np.isnan(numbers), 0.0, spread.count)
     numbers = np.nan_to_num(numbers)
-    known = spread.sums(weights)
-    mean = spread.sums(weights * numbers) / np.maximum(known, 1)
-    away = numbers - mean[spread.group]
+    known = np.maximum(spread.sums(weights), 1)
+    away = numbers - (spread.sums(weights * numbers) / known)[spread.group]
     rest = spread.sums(weights * away)  # not quite zero: the mean is rounded
-    return np.maximum(spread.sums(weights * away**2) - rest**2 / np.maximum(known, 1), 0.0), known
-
-
-def _squared_error(spread: ValueSpread, values: ReadValues, asked: Asked) -> Measured:
-    """The sum of squared deviations from the group's mean."""
-    figures, _ = _squares(spread, values)
-    return figures, figures >= asked["error"] * (1 - TIE)
-
-
-def _variance(spread: ValueSpread, values: ReadValues, asked: Asked) -> Measured:
-    """The mean of squared deviations from the group's mean."""
-    squares, known = _squares(spread, values)
-    figures = squares / np.maximum(known, 1)
-    return figures, figures >= asked["variance"] * (1 - TIE)
+    squares = np.maximum(spread.sums(weights * away**2) - rest**2 / known, 0.0)
+    ((name, least),) = asked.items()
+    figures = squares / known if name == "variance" else squares
+    return figures, figures >= least * (1 - TIE)
 
 
 MODELS: Mapping[str, DiversityMeasure] = {
     "distinct-l": DiversityMeasure(
-        "l",
         {"l": DemandParameter(1, empty=1)},
         "smallest",
         _distinct,
@@ -184,7 +174,6 @@ MODELS: Mapping[str, DiversityMeasure] = {
         by_rows=True,
     ),
     "entropy-l": DiversityMeasure(
-        "l",
         {"l": DemandParameter(1, empty=1)},
         "smallest",
         _entropy,
@@ -192,7 +181,6 @@ MODELS: Mapping[str, DiversityMeasure] = {
         "The values of some groups are less evenly spread than asked.",
     ),
     "recursive-cl": DiversityMeasure(
-        "c",
         {"c": DemandParameter(0, above=True), "l": DemandParameter(1, whole=True, empty=1)},
         "largest",
         _recursive,
@@ -200,7 +188,6 @@ MODELS: Mapping[str, DiversityMeasure] = {
         "In some groups the most frequent value outweighs the rarer ones more than allowed.",
     ),
     "t-closeness": DiversityMeasure(
-        "t",
         {"t": DemandParameter(0, 1, empty=1)},
         "largest",
         _closeness,
@@ -210,15 +197,13 @@ MODELS: Mapping[str, DiversityMeasure] = {
         words=("distance",),
     ),
     "alpha-k": DiversityMeasure(
-        "alpha",
         {"alpha": DemandParameter(0, 1, above=True, empty=1)},
         "largest",
-        _confidence("alpha"),
+        _confidence,
         "No value has a larger share of a group than allowed.",
         "In some groups a value has a larger share than allowed.",
     ),
     "beta-likeness": DiversityMeasure(
-        "beta",
         {"beta": DemandParameter(0)},
         "largest",
         _likeness,
@@ -227,7 +212,6 @@ MODELS: Mapping[str, DiversityMeasure] = {
         flags=("enhanced",),
     ),
     "delta-disclosure": DiversityMeasure(
-        "delta",
         {"delta": DemandParameter(0)},
         "largest",
         _disclosure,
@@ -235,19 +219,17 @@ MODELS: Mapping[str, DiversityMeasure] = {
         "Some groups lack a value of the table, or its share there differs more than allowed.",
     ),
     "squared-error": DiversityMeasure(
-        "error",
         {"error": DemandParameter(0, empty=0)},
         "smallest",
-        _squared_error,
+        _deviation,
         "The numbers of every group differ as much as asked.",
         "The numbers of some groups differ less than asked.",
         reads="numbers",
     ),
     "variance": DiversityMeasure(
-        "variance",
         {"variance": DemandParameter(0, empty=0)},
         "smallest",
-        _variance,
+        _deviation,
         "The numbers of every group vary as much as asked.",
         "The numbers of some groups vary less than asked.",
         reads="numbers",
@@ -255,10 +237,9 @@ MODELS: Mapping[str, DiversityMeasure] = {
 }
 
 MAX_CONFIDENCE = DiversityMeasure(
-    "max_confidence",
     {"max_confidence": DemandParameter(0, 1, above=True)},
     "largest",
-    _confidence("max_confidence"),
+    _confidence,
     "No group makes a value of the target more certain than allowed.",
     "Some groups make a value of the target more certain than allowed.",
 )
@@ -306,11 +287,11 @@ def _hierarchical(spread: ValueSpread, hierarchy: Hierarchy) -> FloatArray:
         if not len(pairs):
             continue
         group, node, child = spread.group[pairs], level[spread.value[pairs]], below[spread.value[pairs]]
-        first = _runs(group, child)
+        first = np.flatnonzero((np.diff(group, prepend=-1) != 0) | (np.diff(child, prepend=-1) != 0))
         held = np.add.reduceat(share[pairs], first)
         more = np.maximum(held - wanted[child[first]], 0)
         group, node = group[first], node[first]
-        first = _runs(group, node)
+        first = np.flatnonzero((np.diff(group, prepend=-1) != 0) | (np.diff(node, prepend=-1) != 0))
         group, node = group[first], node[first]
         more = np.add.reduceat(more, first)
         fewer = more - (np.add.reduceat(held, first) - wanted[node])
@@ -319,31 +300,19 @@ def _hierarchical(spread: ValueSpread, hierarchy: Hierarchy) -> FloatArray:
     return distances
 
 
-def _runs(group: IntArray, node: IntArray) -> IntArray:
-    """Where each run of equal groups and nodes begins."""
-    return np.flatnonzero((np.diff(group, prepend=-1) != 0) | (np.diff(node, prepend=-1) != 0))
-
-
-# --- demands ------------------------------------------------------------------------------------------------------
-
-
 def measure_demands(
     demands: Sequence[DiversityDemand], raw: RawValues, *, counts: ValueCounts, evidence: Evidence
 ) -> list[Diversity]:
-    """Every demand on one column, whose values are counted as they stand; demands that read them otherwise count anew,
-    once for each way.
-    """
-    shared: dict[tuple[Reads, Reading], tuple[ValueSpread, ReadValues]] = {}
+    """Every demand on one column; those that read its values otherwise than as counted count anew, once a way."""
+    spread = cache(lambda *way: _spread(way, raw, counts=counts, evidence=evidence))
     measured = []
     for demand in demands:
         reason = _reason(demand, raw, evidence)
         if reason is not None:
             measured.append(unmeasured(demand, reason))
-            continue
-        key = (demand.measure.reads, demand.reading)
-        if key not in shared:
-            shared[key] = _spread(key, raw, counts=counts, evidence=evidence)
-        measured.append(_measured(demand, *shared[key], evidence=evidence))
+        else:
+            read = spread(demand.measure.reads, demand.reading)
+            measured.append(_measured(demand, *read, evidence=evidence))
     return measured
 
 
@@ -353,8 +322,7 @@ def groups_that_miss(demand: DiversityDemand, raw: RawValues, *, evidence: Evide
         return np.empty(0, np.int64)
     counts = count_values(evidence.persons, evidence.grouping, raw.column, sizes=evidence.sizes)
     spread, values = _spread((demand.measure.reads, demand.reading), raw, counts=counts, evidence=evidence)
-    _, met = demand.measure.measure(spread, values, demand.parameters)
-    return spread.groups[~met]
+    return spread.groups[~demand.measure.measure(spread, values, demand.parameters)[1]]
 
 
 def _reason(demand: DiversityDemand, raw: RawValues, evidence: Evidence) -> str | None:

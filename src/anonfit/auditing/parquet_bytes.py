@@ -99,6 +99,12 @@ class FlatTable:
         self.flat.mark(begin + 4, count * width)
         return begin + 4, count
 
+    def structs(self, field: int, form: str) -> list[tuple[int, ...]]:
+        """A field that is a list of numbers of a form."""
+        width = struct.calcsize(form)
+        begin, count = self.vector(field, width)
+        return list(struct.iter_unpack(form, self.flat.data[begin : begin + count * width]))
+
     def text(self, field: int) -> str | None:
         """A field that is a text."""
         begin, length = self.vector(field, 1)
@@ -391,9 +397,7 @@ def _ends_with_rows(path: Path, chunk: _Chunk, page: int, column: pl.Series) -> 
 
 
 def _unpacked(frame: bytes, size: int) -> bytes:
-    """What a frame of Zstandard holds, through polars, which brings its own decompressor: as the one value, of a fixed
-    size, of a Parquet file that is written around it.
-    """
+    """What a Zstandard frame holds, by polars' decompressor: as the one value of a Parquet file written around it."""
 
     def whole(number: int) -> bytes:
         digits = [2 * number >> shift & 127 | 128 for shift in range(0, (2 * number).bit_length() or 1, 7)]

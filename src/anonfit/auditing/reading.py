@@ -19,7 +19,7 @@ from polars.selectors import by_name
 from anonfit.auditing.coding import as_pointers, few_texts
 from anonfit.auditing.file_bytes import ReadForm, unquoted
 from anonfit.auditing.formats import DELIMITERS, PACKED, endings, format_of
-from anonfit.auditing.source_files import foreign_reader, read_text, without_codes
+from anonfit.auditing.source_files import FOREIGN, read_text, without_codes
 from anonfit.errors import DataError, did_you_mean, refuse_patterns
 
 _CELLS = {"text": 160_000_000, "typed": 60_000_000}  # held in memory together; larger tables are read in parts
@@ -59,11 +59,9 @@ class AuditedTable:
         frame = _collected(self.lazy.select(names), self.label, whole_lines=self.whole_lines)
         if self.kind != "typed":
             return frame
+        missing = [self.missing if self.keys is None or name in self.keys else self.rest for name in names]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            return frame.with_columns(pool.map(self._cleaned, frame.get_columns()))
-
-    def _cleaned(self, column: pl.Series) -> pl.Series:
-        return _clean(column, self.missing if self.keys is None or column.name in self.keys else self.rest)
+            return frame.with_columns(pool.map(_clean, frame.get_columns(), missing))
 
     def columns(self, names: Sequence[str]) -> Iterator[list[pl.Series]]:
         """Some columns, as many at a time as fit."""
@@ -95,8 +93,13 @@ class AuditedTable:
         """The same table, if it is in memory, with texts as pointers to the different ones, where these are few."""
         if self.kind != "clean":
             return self
+
+        def short(series: pl.Series) -> pl.Series:
+            texts = few_texts(series, len(series) // _ROWS_PER_TEXT) if series.dtype == pl.String else None
+            return series if texts is None else as_pointers(texts, series.name)
+
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            columns = list(pool.map(_short, self.frame(self.names).get_columns()))
+            columns = list(pool.map(short, self.frame(self.names).get_columns()))
         return replace(self, lazy=pl.DataFrame(columns).lazy())
 
 
@@ -115,20 +118,26 @@ class ReleasedText:
             raise DataError(f"{_begin(label)} does not exist or is not a file.")
 
         def scan(texts: Iterable[str]) -> pl.LazyFrame:
-            lines = pl.scan_csv(
-                self.path,
-                separator=self.form.delimiter,
-                infer_schema=False,
-                null_values=list(missing),
-                glob=False,
-                with_column_names=unquoted,
-            )
+            lines = _lines([self.path], self.form.delimiter, missing)
             if self.form.decimal != ".":
                 numbers = [by_name(name).as_expr() for name in _schema(lines, label) if name not in self.texts]
                 lines = lines.with_columns(number.str.replace(",", ".", literal=True) for number in numbers)
             return lines.cast(dict.fromkeys(texts, pl.Categorical()))
 
         return scan(()), self.path.stat().st_size // _BYTES_PER_CELL, scan, label
+
+
+def _lines(paths: list[Path], delimiter: str, missing: Sequence[str], types: Any = None) -> pl.LazyFrame:
+    """The lines of text files, with fields of these types, or texts."""
+    return pl.scan_csv(
+        paths,
+        separator=delimiter,
+        infer_schema=False,
+        schema_overrides=types,
+        null_values=list(missing),
+        glob=False,
+        with_column_names=unquoted,
+    )
 
 
 def released_file(path: Path, texts: Iterable[str], form: ReadForm) -> Path | ReleasedText:
@@ -161,19 +170,16 @@ def open_table(
     that has these `columns` may be as its owner keeps it, and is then read with care: always, if `care` names the
     decimal sign of numbers that can be read in two ways. `codes` are values that mean missing in single columns.
     """
-    kind: Literal["text", "typed"] = "typed"
-    scan = None
+    scan: TextScan | None = None
+    cells = 0
     if isinstance(data, ReleasedText):
         lazy, cells, scan, label = data.scanned(missing)
-        kind = "text"
     elif isinstance(data, (str, Path)):
         owned = None if columns is None else _owned(Path(data), columns, missing, care)
         lazy, cells, scan, label = owned or _scan(Path(data), missing, stripped=stripped)
-        kind = "text" if scan else "typed"
-    elif lazily and isinstance(data, pl.LazyFrame):
-        lazy, cells = data, 0
     else:
-        lazy, cells = _frame(data, label).lazy(), 0
+        lazy = data if lazily and isinstance(data, pl.LazyFrame) else _frame(data, label).lazy()
+    kind: Literal["text", "typed"] = "text" if scan else "typed"
     schema = _schema(lazy, label)
     if codes and (changed := without_codes(schema, codes)):
         lazy = lazy.with_columns(changed)
@@ -197,12 +203,14 @@ def _owned(
 ) -> tuple[pl.LazyFrame, int, TextScan | None, str] | None:
     """A file as its owner keeps it; None: a plain one."""
     label = f"the file '{path.name}'"
-    if reader := foreign_reader(path.suffix.lower()) if path.is_file() else None:
+    if not path.is_file():
+        return None
+    if path.suffix.lower() in FOREIGN:
         try:
-            return reader(path, columns).lazy(), 0, None, label
+            return FOREIGN[path.suffix.lower()](path, columns).lazy(), 0, None, label
         except (PolarsError, OSError, ValueError):
             raise unreadable(label) from None
-    if not path.is_file() or not is_text_file(path) or (care is None and _is_plain(path, columns)):
+    if not is_text_file(path) or (care is None and _is_plain(path, columns)):
         return None
     frame = read_text(path, columns, decimal=care or ".")
     frame = frame.with_columns(pl.when(~pl.all().is_in(list(missing))).then(pl.all()).name.keep())
@@ -253,14 +261,6 @@ def _clean(series: pl.Series, missing: Sequence[str]) -> pl.Series:
     return pl.select(pl.when(~lost).then(series).alias(series.name)).to_series() if lost.any() else series
 
 
-def _short(series: pl.Series) -> pl.Series:
-    """A column of few different texts in a dictionary of them; any other as it is."""
-    if series.dtype != pl.String:
-        return series
-    texts = few_texts(series, len(series) // _ROWS_PER_TEXT)
-    return series if texts is None else as_pointers(texts, series.name)
-
-
 def _schema(lazy: pl.LazyFrame, label: str) -> dict[str, pl.DataType]:
     try:
         schema = dict(lazy.collect_schema())
@@ -290,9 +290,7 @@ def unreadable(label: str) -> DataError:
 
 
 def _scan(path: Path, missing: Sequence[str], *, stripped: bool) -> tuple[pl.LazyFrame, int, TextScan | None, str]:
-    """A file, or the files of a pattern, as a lazy frame, the number of cells, how to scan a text file with
-    dictionaries, and the name for messages.
-    """
+    """A file or the files of a pattern: lazily, its cells, how a text file is scanned with dictionaries, its name."""
     label = f"the file '{path.name or path}'"
     paths = [path] if path.is_file() else sorted(path.parent.glob(path.name)) if "*" in path.name else []
     if not paths:
@@ -306,20 +304,11 @@ def _scan(path: Path, missing: Sequence[str], *, stripped: bool) -> tuple[pl.Laz
 
         def scan(texts: Iterable[str]) -> pl.LazyFrame:
             types: dict[Any, Any] = dict.fromkeys(texts, pl.Categorical())
-            lines = pl.scan_csv(
-                paths,
-                separator=sign,
-                infer_schema=False,
-                schema_overrides={} if stripped else types,
-                null_values=list(missing),
-                glob=False,
-                with_column_names=unquoted,
-            )
             if not stripped:
-                return lines
+                return _lines(paths, sign, missing, types)
             bare = pl.all().str.strip_chars(" ")
             bare = pl.when(~bare.is_in(list(missing))).then(bare).name.keep()
-            return lines.select(bare).cast(types)
+            return _lines(paths, sign, missing).select(bare).cast(types)
 
         return scan(()), size // _BYTES_PER_CELL, scan, label
     lazy = kind.scan(paths)
@@ -329,7 +318,16 @@ def _scan(path: Path, missing: Sequence[str], *, stripped: bool) -> tuple[pl.Laz
 
 def _delimiter(path: Path, label: str) -> str:
     """The sign that cuts the first lines into the most columns of equal number."""
-    lines = _first_lines(path, label)
+    if path.suffix.lower() in PACKED:
+        head = pl.scan_csv(
+            path, separator="\x1f", has_header=False, quote_char=None, infer_schema=False, n_rows=20, glob=False
+        )
+        lines = [line or "" for line in _collected(head, label).to_series().to_list()] if _schema(head, label) else []
+    else:
+        with path.open("rb") as file:
+            lines = file.read(1 << 16).decode("utf-8-sig", errors="replace").splitlines()[:20]
+    if not lines:
+        raise unreadable(label)
 
     def rank(delimiter: str) -> tuple[int, int]:
         widths = [len(fields) for fields in csv.reader(lines, delimiter=delimiter)]
@@ -338,28 +336,10 @@ def _delimiter(path: Path, label: str) -> str:
     return max(DELIMITERS, key=rank)
 
 
-def _first_lines(path: Path, label: str) -> list[str]:
-    """The first lines of a text file, packed or not."""
-    if path.suffix.lower() not in PACKED:
-        with path.open("rb") as file:
-            lines = file.read(1 << 16).decode("utf-8-sig", errors="replace").splitlines()[:20]
-        if not lines:
-            raise unreadable(label)
-        return lines
-    head = pl.scan_csv(
-        path, separator="\x1f", has_header=False, quote_char=None, infer_schema=False, n_rows=20, glob=False
-    )
-    if not _schema(head, label):
-        raise unreadable(label)
-    return [line or "" for line in _collected(head, label).to_series().to_list()]
-
-
 def _frame(data: object, label: str) -> pl.DataFrame:
     """Any frame as a polars frame; the index of a pandas frame is no column."""
-    if isinstance(data, pl.LazyFrame):
-        return _collected(data, label)
-    if isinstance(data, pl.DataFrame):
-        return data
+    if isinstance(data, pl.DataFrame | pl.LazyFrame):
+        return _collected(data, label) if isinstance(data, pl.LazyFrame) else data
     if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
         return _from_pandas(data, label)
     if hasattr(data, "__arrow_c_stream__"):

@@ -55,21 +55,16 @@ def read_region_tree(nodes: object, meanings: Mapping[str, LabelMeaning]) -> Reg
     """The regions of a tree over the cells of these columns, given in the order in which the tree counts them."""
     sizes = np.array([meaning.cells for meaning in meanings.values()], np.int64)
     tree = _lists_of(nodes, len(sizes))
-    fits = _fits(tree, sizes)
-    none = np.empty((0, len(sizes)), np.int32)
-    first, last, sets = _regions(tree, sizes) if fits else (none, none, {})
-    if fits:
-        _check_cuts(tree, meanings)
-    return RegionTree(tuple(meanings), first, last, sets, fits)
-
-
-def _check_cuts(tree: RegionNodes, meanings: Mapping[str, LabelMeaning]) -> None:
-    """Every cut of a column parts two regions: one that does not would tell something else."""
-    later, column = _starts(tree), tree.column[tree.parent]
-    for place, meaning in enumerate(meanings.values()):
-        used = np.unique(tree.start[1:][later & (column == place)])
+    if not _fits(tree, sizes):
+        none = np.empty((0, len(sizes)), np.int32)
+        return RegionTree(tuple(meanings), none, none, {}, fits=False)
+    regions = RegionTree(tuple(meanings), *_regions(tree, sizes), fits=True)
+    starts, column = _starts(tree), tree.column[tree.parent]
+    for place, meaning in enumerate(meanings.values()):  # a cut that parts no two regions would tell something else
+        used = np.unique(tree.start[1:][starts & (column == place)])
         if len(used[used > bool(meaning.missing)]) < meaning.cut_count:
             raise _damaged(f"column '{meaning.name}' has cuts that part no regions")
+    return regions
 
 
 def read_nodes(nodes: object, meanings: Mapping[str, LabelMeaning]) -> RegionNodes:
@@ -123,16 +118,14 @@ def _integers(value: Any, name: str) -> IntArray:
 
 def _sets(value: Any) -> list[IntArray]:
     """The cells of every set; all are read as one list, since there may be many."""
-    if not isinstance(value, (list, tuple)) or not all(
-        isinstance(cells_of_set, (list, tuple, np.ndarray)) for cells_of_set in value
-    ):
+    if not isinstance(value, (list, tuple)) or not all(isinstance(part, (list, tuple, np.ndarray)) for part in value):
         raise _damaged("'sets' is no list of lists")
-    lists = (cells_of_set.tolist() if isinstance(cells_of_set, np.ndarray) else cells_of_set for cells_of_set in value)
+    lists = (part.tolist() if isinstance(part, np.ndarray) else part for part in value)
     cells = _integers(list(chain.from_iterable(lists)), "sets")
-    if (cells < 0).any() or not all(len(cells_of_set) for cells_of_set in value):
+    lengths = [len(part) for part in value]
+    if (cells < 0).any() or 0 in lengths:
         raise _damaged("a set is empty or holds something that is no cell")
-    edges = [0, *accumulate(len(cells_of_set) for cells_of_set in value)]
-    return [cells[begin:end] for begin, end in pairwise(edges)]
+    return np.split(cells, list(accumulate(lengths))[:-1]) if lengths else []
 
 
 def _starts(tree: RegionNodes) -> BoolArray:
@@ -153,7 +146,13 @@ def _fits(tree: RegionNodes, sizes: IntArray) -> bool:
 
 def _regions(tree: RegionNodes, sizes: IntArray) -> tuple[Int32, Int32, dict[int, Bits]]:
     """Divide the whole space level by level; what is not divided further is a region."""
-    masks = _masks(tree, sizes)
+    masks: dict[int, Bits] = {}  # of columns that are divided by sets, a row of bits for each node that has one
+    for column in np.unique(tree.column[tree.set_of >= 0]).tolist():
+        divided = tree.set_of[(tree.column == column) & (tree.set_of >= 0)].tolist()
+        table = np.zeros((len(divided), sizes[column]), np.bool_)
+        for row, number in enumerate(divided):
+            table[row, tree.sets[number]] = True
+        masks[column] = np.packbits(table, axis=1)
     first, last = np.zeros((1, len(sizes)), np.int32), (sizes[None] - 1).astype(np.int32)
     sets = {column: np.packbits(np.ones((1, sizes[column]), np.bool_), axis=1) for column in masks}
     begin, end = 0, 1
@@ -196,18 +195,6 @@ def _runs(tree: RegionNodes, level: IntArray, low: Int32, high: Int32) -> tuple[
     return low, high
 
 
-def _masks(tree: RegionNodes, sizes: IntArray) -> dict[int, Bits]:
-    """For every column that is divided by sets, the bits of these sets, one row for each node that has one."""
-    masks = {}
-    for column in np.unique(tree.column[tree.set_of >= 0]).tolist():
-        nodes = np.flatnonzero((tree.column == column) & (tree.set_of >= 0))
-        table = np.zeros((len(nodes), sizes[column]), np.bool_)
-        for row, number in enumerate(tree.set_of[nodes].tolist()):
-            table[row, tree.sets[number]] = True
-        masks[column] = np.packbits(table, axis=1)
-    return masks
-
-
 def _taken(tree: RegionNodes, level: IntArray, masks: Bits, low: Int32, high: Int32, size: int) -> Bits:
     """Which cells of a column the children of its splits take, as bits."""
     parent = tree.parent[level - 1]
@@ -233,30 +220,29 @@ class RegionGrid:
 
 def read_region_grid(parts: object, meanings: Mapping[str, LabelMeaning]) -> RegionGrid:
     """The parts of columns, given in the order in which the recoding has them."""
+
+    def damaged(fault: str) -> RecodingError:
+        return RecodingError(f"The parts of columns in the recoding are damaged: {fault}.")
+
     if not isinstance(parts, Mapping) or list(parts) != list(meanings):
-        raise _damaged_grid("they are not those of its columns, in their order")
+        raise damaged("they are not those of its columns, in their order")
     fits = True
     parts_of_column = {}
     for name, meaning in meanings.items():
         numbers = parts[name]
         if not isinstance(numbers, (list, tuple)) or set(map(type, numbers)) - {int} or min(numbers, default=-1) < -1:
-            raise _damaged_grid(f"those of column '{name}' are no list of whole numbers from -1 on")
+            raise damaged(f"those of column '{name}' are no list of whole numbers from -1 on")
         fits &= len(numbers) == meaning.cells
         runs_of_part: dict[int, list[Run]] = {}
         for cell, number in enumerate(numbers):
             runs_of_part.setdefault(number, []).append((cell, cell))
         parts_of_column[name] = frozenset(tuple(joined(runs)) for runs in runs_of_part.values())
         if not meaning.is_named and any(len(runs) > 1 for runs in parts_of_column[name]):
-            raise _damaged_grid(f"those of column '{name}' are not runs of its cells")
-        if meaning.cut_count and len(numbers) == meaning.cells:
-            present = numbers[bool(meaning.missing) :]
-            if any(number == following for number, following in pairwise(present)):
-                raise _damaged_grid(f"column '{name}' has cuts that part no regions")
+            raise damaged(f"those of column '{name}' are not runs of its cells")
+        present = pairwise(numbers[bool(meaning.missing) :])
+        if meaning.cut_count and len(numbers) == meaning.cells and any(number == after for number, after in present):
+            raise damaged(f"column '{name}' has cuts that part no regions")
     return RegionGrid(parts_of_column, fits)
-
-
-def _damaged_grid(fault: str) -> RecodingError:
-    return RecodingError(f"The parts of columns in the recoding are damaged: {fault}.")
 
 
 Part = tuple[Run, ...]
@@ -279,21 +265,15 @@ def parts_of(tree: RegionTree | RegionGrid, name: str) -> tuple[list[Part], IntA
     return [tuple(joined((cell, cell) for cell in of_part)) for of_part in cells], of_region.reshape(-1)
 
 
-_COLUMN = (
-    *("name", "type", "scale", "missing", "domain", "cuts", "intervals", "order", "other", "taxonomy", "date_format"),
-)
+_COLUMN = ("name", "type", "scale", "missing", "domain", "cuts", "intervals", "order", "other", "taxonomy")
 
 
-@dataclass(frozen=True, slots=True)
-class Recoded:
-    """A recoding: its columns, in the order of the file, and its regions."""
-
-    meanings: Mapping[str, LabelMeaning]
-    tree: RegionTree | RegionGrid
-
-
-def read_recoding(recoding: object, date_formats: Mapping[str, str | None]) -> Recoded:
-    """The mapping of recoding.json; `date_formats` is how the spec says that dates are written, where it is silent."""
+def read_recoding(
+    recoding: object, date_formats: Mapping[str, str | None]
+) -> tuple[dict[str, LabelMeaning], RegionTree | RegionGrid]:
+    """The columns of recoding.json, in the order of the file, and its regions; `date_formats` is how the spec says that
+    dates are written, where it is silent.
+    """
     if not isinstance(recoding, Mapping):
         raise RecodingError("The recoding is not an object.")
     settings = JsonObject(recoding, "the recoding", RecodingError)
@@ -305,24 +285,19 @@ def read_recoding(recoding: object, date_formats: Mapping[str, str | None]) -> R
     settings.known(("format", "version", "columns", "nodes" if version == 1 else "parts"))
     meanings = read_meanings(settings, date_formats)
     if version == 2:
-        return Recoded(meanings, read_region_grid(settings.entries.get("parts"), meanings))
-    return Recoded(meanings, read_region_tree(settings.entries.get("nodes"), meanings))
+        return meanings, read_region_grid(settings.entries.get("parts"), meanings)
+    return meanings, read_region_tree(settings.entries.get("nodes"), meanings)
 
 
 def read_meanings(recoding: JsonObject, date_formats: Mapping[str, str | None]) -> dict[str, LabelMeaning]:
     """What the labels of the columns mean."""
     meanings: dict[str, LabelMeaning] = {}
     for column in recoding.parts("columns"):
-        meaning = _meaning(column, date_formats)
-        if meaning.name in meanings:
-            raise RecodingError(f"The recoding has the column '{meaning.name}' twice.")
-        meanings[meaning.name] = meaning
+        name = column.get("name", str)
+        column.known((*_COLUMN, "date_format")).get("missing", bool)
+        written = column.get("date_format", str, None) or date_formats.get(name)
+        meaning = read_meaning(name, {**column.entries, "date_format": written})
+        if name in meanings:
+            raise RecodingError(f"The recoding has the column '{name}' twice.")
+        meanings[name] = meaning
     return meanings
-
-
-def _meaning(column: JsonObject, date_formats: Mapping[str, str | None]) -> LabelMeaning:
-    """The meaning of one column."""
-    name = column.get("name", str)
-    column.known(_COLUMN).get("missing", bool)
-    written = column.get("date_format", str, None) or date_formats.get(name)
-    return read_meaning(name, {**column.entries, "date_format": written})

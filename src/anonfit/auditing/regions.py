@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from anonfit.auditing.boxes import Axis, Cells, LabelBoxes, axis_of, box_space, distinct_texts, locate_rows
 from anonfit.auditing.coding import BoolArray, Coded, IntArray, join_codes
@@ -27,7 +25,7 @@ from anonfit.auditing.labels import (
     whole_ends,
     word_ends,
 )
-from anonfit.auditing.meanings import LabelMeaning, moment, number
+from anonfit.auditing.meanings import LabelMeaning
 from anonfit.auditing.recoding import Part, RegionGrid, RegionTree, parts_of
 from anonfit.auditing.released import Released, ReleasedLabels
 from anonfit.auditing.result import LabelCheck
@@ -101,33 +99,47 @@ def region_space(
     return RegionSpace(axes, sets, parts, box_space(axes, sets, parts), ())
 
 
-@dataclass(frozen=True, slots=True)
 class _RegionColumn:
-    """A column of regions: the values of its parts, the part of every region, and the value of every part and group
-    (-1: one that no region has).
-    """
+    """A column of regions: the values of its parts, and the value of every part and group (-1: no region has it)."""
 
-    sets: list[ValueSet]  # (part)
-    part_of_region: IntArray
-    value_of_part: IntArray
-    value_of_group: IntArray
-    values: int
-    strangers: int  # different released values that no region has
+    def __init__(self, released: Released, meaning: LabelMeaning, tree: RegionTree | RegionGrid) -> None:
+        parts, self.part_of_region = parts_of(tree, meaning.name)
+        self.sets = [value_set(part, meaning) for part in parts]
+        keys = [_key(part, meaning) for part in parts]
+        number_of = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+        codes, texts = distinct_texts(released.heads[released.columns[meaning.name][0]])
+        numbers = np.array([number_of.get(_read(text, meaning), -1) for text in (None, *texts)], np.int64)
+        self.value_of_part, self.values = np.array([number_of[key] for key in keys], np.int64), len(number_of)
+        self.value_of_group = numbers[codes]
+        self.strangers = int(np.count_nonzero(numbers[np.unique(codes)] < 0))  # different values that no region has
+
+    def by_value(self) -> list[ValueSet]:
+        """The values of all parts that have the same representative."""
+        of_value: list[list[ValueSet]] = [[] for _ in range(self.values)]
+        for value, part in zip(self.value_of_part.tolist(), self.sets, strict=True):
+            of_value[value].append(part)
+        return [
+            ValueSet(
+                any(part.missing for part in parts),
+                any(part.everything for part in parts),
+                tuple(interval for part in parts for interval in part.intervals),
+                tuple(name for part in parts for name in part.names),
+            )
+            for parts in of_value
+        ]
 
 
 def read_representatives(
     released: Released, meanings: Mapping[str, LabelMeaning], tree: RegionTree | RegionGrid
 ) -> tuple[LabelCheck, LabelBoxes | None]:
-    """Whether every released value follows from a region, and all of a group from one; and the regions as boxes, each
-    in the group that has its representatives.
-    """
+    """Whether the released values of each group follow from one region; and the regions as boxes of these groups."""
     if not tree.fits or set(meanings) != set(released.columns):
         count = max(1, released.groups)
         return LabelCheck(dict.fromkeys(released.columns, 0), {}, overlapping=None, no_region=count), None
-    columns = {name: _column(released, meanings[name], parts_of(tree, name)) for name in released.columns}
+    columns = {name: _RegionColumn(released, meanings[name], tree) for name in released.columns}
     groups = np.stack([column.value_of_group for column in columns.values()], axis=1)
     if isinstance(tree, RegionGrid):  # every combination of parts is a region
-        sets = [_by_value(column) for column in columns.values()]
+        sets = [column.by_value() for column in columns.values()]
         known = (groups >= 0).all(axis=1)
         labels, group_of_region = groups[known], np.flatnonzero(known)
         strange = int(np.count_nonzero(~known))
@@ -148,51 +160,17 @@ def read_representatives(
     return LabelCheck(unreadable, {}, overlapping=0, no_region=strange), boxes
 
 
-def _column(released: Released, meaning: LabelMeaning, parts_of_column: tuple[list[Part], IntArray]) -> _RegionColumn:
-    """A column of regions beside the released values of it."""
-    parts, part_of_region = parts_of_column
-    keys = [_key(part, meaning) for part in parts]
-    number_of = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-    codes, texts = distinct_texts(released.heads[released.columns[meaning.name][0]])
-    numbers = np.array([number_of.get(_read(text, meaning), -1) for text in (None, *texts)], np.int64)
-    used = numbers[np.unique(codes)]
-    return _RegionColumn(
-        [value_set(part, meaning) for part in parts],
-        part_of_region,
-        np.array([number_of[key] for key in keys], np.int64),
-        numbers[codes],
-        len(number_of),
-        int(np.count_nonzero(used < 0)),
-    )
-
-
-def _by_value(column: _RegionColumn) -> list[ValueSet]:
-    """The values of all parts that have the same representative."""
-    sets = [ValueSet() for _ in range(column.values)]
-    for place, values in zip(column.value_of_part.tolist(), column.sets, strict=True):
-        known = sets[place]
-        sets[place] = ValueSet(
-            known.missing or values.missing,
-            known.everything or values.everything,
-            known.intervals + values.intervals,
-            known.names + values.names,
-        )
-    return sets
-
-
 def _group_of(regions: IntArray, groups: IntArray, bounds: Iterable[int]) -> IntArray:
     """The group that has the values of each region, -1 for none."""
-    together = np.concatenate([groups, regions])
-    codes = [Coded(column + 1, bound + 1) for column, bound in zip(together.T, bounds, strict=True)]
-    keys, _ = join_codes(codes, len(together))
-    order = np.argsort(keys[: len(groups)])
-    place = np.minimum(np.searchsorted(keys[: len(groups)], keys[len(groups) :], sorter=order), max(0, len(groups) - 1))
     if not len(groups):
         return np.full(len(regions), -1)
-    at = order[place]
-    known = (keys[at] == keys[len(groups) :]) & (groups[at] >= 0).all(axis=1)
-    group_of_region: IntArray = np.where(known, at, -1)
-    return group_of_region
+    together = np.concatenate([groups, regions])
+    codes = [Coded(column + 1, bound + 1) for column, bound in zip(together.T, bounds, strict=True)]
+    keys, wanted = np.split(join_codes(codes, len(together))[0], [len(groups)])
+    order = np.argsort(keys)
+    at = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(groups) - 1)]
+    known = (keys[at] == wanted) & (groups[at] >= 0).all(axis=1)
+    return np.where(known, at, -1)
 
 
 def _read(text: str | None, meaning: LabelMeaning) -> Hashable:
@@ -205,7 +183,7 @@ def _read(text: str | None, meaning: LabelMeaning) -> Hashable:
         return "none" if cells is None else tuple(cells)
     if text is None or meaning.type == "ordinal":
         return text
-    place = moment(text) if meaning.type == "date" else number(text)
+    place = meaning.scalar(text)
     return "none" if place is None else float(place) if meaning.type != "date" else place
 
 
@@ -223,21 +201,14 @@ def _key(part: Part, meaning: LabelMeaning) -> Hashable:
     if first is None or last is None:
         end = last if first is None else first
         return end if end is None or meaning.type == "date" else float(end)
-    if meaning.type == "date":
-        return _middle_moment(first, last, meaning)
+    if meaning.type == "date":  # of dates, the day that the middle is in; of times, it to the microsecond
+        if meaning.scale != "time":
+            return first + (last - first) // (2 * _DAY) * _DAY
+        return first + (((last - first) / 2 * 10**6).quantize(Decimal(1))) / 10**6
     low_end, high_end = float(first), float(last)
     half = low_end / 2 + high_end / 2
     return half if low_end <= half < high_end else low_end
 
-
-def _middle_moment(low: Decimal, high: Decimal, meaning: LabelMeaning) -> Decimal:
-    """The middle of two moments: of dates, the day it is in; of times, to the microsecond."""
-    if meaning.scale != "time":
-        return low + (high - low) // (2 * _DAY) * _DAY
-    return low + (((high - low) / 2 * 10**6).quantize(Decimal(1))) / 10**6
-
-
-# --- observed labels ----------------------------------------------------------------------------------------------
 
 _MISSING = ValueSet(missing=True)
 
@@ -245,9 +216,7 @@ _MISSING = ValueSet(missing=True)
 def observed_groups(
     columns: Mapping[str, ReleasedLabels], tree: RegionTree | RegionGrid, groups: int
 ) -> tuple[int, LabelBoxes | None, ObservedValues | None]:
-    """How many groups lie in no region or share one with others; the regions of all other groups as boxes; and what
-    takes in the records of the groups.
-    """
+    """How many groups lie in no region of their own, the regions of the others, and what takes in their records."""
     if not tree.fits or not columns:
         return max(1, groups), None, None
     meanings = {name: column.meaning for name, column in columns.items()}
@@ -268,11 +237,12 @@ def observed_groups(
     _, region, count = np.unique(parts[known], axis=0, return_inverse=True, return_counts=True)
     known[np.flatnonzero(known)[count[region.reshape(-1)] > 1]] = False
     observed = [
-        _ObservedColumn.of(axis, of_column, units[name], column.of_group)
+        _ObservedColumn(axis, of_column, units[name], column)
         for axis, of_column, (name, column) in zip(space.axes, runs, columns.items(), strict=True)
     ]
-    seen = ObservedValues(groups, observed, [meaning.tree is None for meaning in meanings.values()])
-    return groups - int(known.sum()), _boxes(space, parts, known), seen
+    boxes = box_space(space.axes, space.sets, parts[known])
+    boxes = replace(boxes, group_of_box=np.flatnonzero(known)[boxes.group_of_box])
+    return groups - int(known.sum()), boxes, ObservedValues(observed)
 
 
 def _plain_set(values: ValueSet | None, meaning: LabelMeaning) -> ValueSet:
@@ -291,75 +261,52 @@ def _plain_set(values: ValueSet | None, meaning: LabelMeaning) -> ValueSet:
 
 def _units(meaning: LabelMeaning) -> list[ValueSet]:
     """The leaves or words of a column; numbers and dates have none."""
-    if meaning.tree is not None:
-        if meaning.type == "nominal":
-            return [ValueSet(names=(leaf,)) for leaf in meaning.tree.leaves]
-        intervals = [leaf_interval(leaf, meaning) for leaf in meaning.tree.leaves]
-        return [ValueSet(intervals=(interval,)) for interval in intervals if interval is not None]
-    return [ValueSet(intervals=(Interval(Decimal(i), Decimal(i), closed=True),)) for i in range(len(meaning.order))]
+    is_line = meaning.tree is None and meaning.type != "ordinal"
+    return (
+        [] if is_line else [value_set(((cell, cell),), meaning) for cell in range(bool(meaning.missing), meaning.cells)]
+    )
 
 
 def _inside(runs: Sequence[list[Run]], space: RegionSpace, place: int, labels: IntArray, parts: IntArray) -> BoolArray:
     """Whether the label of each group lies in the part of the region that its corner is in."""
-    held = [space.axes[place].runs(values) for values in space.sets[place]]
+    runs_of_part = [space.axes[place].runs(values) for values in space.sets[place]]
+
+    def lies(label: int, part: int) -> bool:
+        held = runs_of_part[part]
+        return all(any(low <= first and last <= high for low, high in held) for first, last in runs[label])
+
     pairs, of_pair = np.unique(np.stack([labels, parts], axis=1), axis=0, return_inverse=True)
-    inside = np.array([part >= 0 and _within(runs[label], held[part]) for label, part in pairs.tolist()], np.bool_)
+    inside = np.array([part >= 0 and lies(label, part) for label, part in pairs.tolist()], np.bool_)
     return inside[of_pair.reshape(-1)]
 
 
-def _within(runs: list[Run], held: list[Run]) -> bool:
-    return all(any(low <= first and last <= high for low, high in held) for first, last in runs)
-
-
-def _boxes(space: RegionSpace, parts: IntArray, known: BoolArray) -> LabelBoxes:
-    """The regions that groups lie in, as boxes."""
-    boxes = box_space(space.axes, space.sets, parts[known])
-    return replace(boxes, group_of_box=np.flatnonzero(known)[boxes.group_of_box])
-
-
-@dataclass(slots=True)
 class _ObservedColumn:
     """What a column's labels say, and what the records of every group have: of numbers and dates the cells they reach
     from and to, of leaves and words which there are, as one sum.
     """
 
-    table: IntArray | None  # (cell) the leaf or word, -1: none; None: numbers and dates
-    low: IntArray  # (group) as the label says
-    high: IntArray
-    missing: BoolArray
-    signs: npt.NDArray[np.uint64]
-    seen_low: IntArray
-    seen_high: IntArray
-    seen_missing: BoolArray
-    pairs: IntArray  # of a group and a leaf or word, as one number
-
-    @classmethod
-    def of(cls, axis: Axis, runs: Sequence[list[Run]], units: Sequence[ValueSet], of_group: IntArray) -> Self:
-        groups = len(of_group)
-        table = axis.numbers(units) if units else None
+    def __init__(
+        self, axis: Axis, runs: Sequence[list[Run]], units: Sequence[ValueSet], labels: ReleasedLabels
+    ) -> None:
+        groups = len(labels.of_group)
+        self.by_ends = labels.meaning.tree is None  # a label tells only the first and the last value
+        self.table = axis.numbers(units) if units else None  # (cell) the leaf or word; None: numbers and dates
         present = [[(max(1, low), high) for low, high in label if high > 0] for label in runs]
         low = np.array([label[0][0] if label else axis.cells for label in present], np.int64)
         high = np.array([label[-1][1] if label else -1 for label in present], np.int64)
         signs = np.zeros(len(runs), np.uint64)
-        if table is not None:
-            for place, label in enumerate(present):
-                held = [table[first : last + 1] for first, last in label]
-                numbers = np.unique(np.concatenate(held)) if held else np.empty(0, np.int64)
-                numbers = numbers[numbers >= 0]
-                signs[place] = mixed(numbers.astype(np.uint64) + np.uint64(1)).sum(dtype=np.uint64)
-                low[place], high[place] = (numbers[0], numbers[-1]) if len(numbers) else (axis.cells, -1)
+        for place, label in enumerate(present if self.table is not None else ()):
+            held = [self.table[first : last + 1] for first, last in label if self.table is not None]
+            numbers = np.unique(np.concatenate([np.empty(0, np.int64), *held]))
+            numbers = numbers[numbers >= 0]
+            signs[place] = mixed(numbers.astype(np.uint64) + np.uint64(1)).sum(dtype=np.uint64)
+            low[place], high[place] = (numbers[0], numbers[-1]) if len(numbers) else (axis.cells, -1)
         missing = np.array([bool(label) and label[0][0] == 0 for label in runs], np.bool_)
-        return cls(
-            table,
-            low[of_group],
-            high[of_group],
-            missing[of_group],
-            signs[of_group],
-            np.full(groups, axis.cells, np.int64),
-            np.full(groups, -1, np.int64),
-            np.zeros(groups, np.bool_),
-            np.empty(0, np.int64),
-        )
+        # (group) as the label says, and as was seen
+        self.low, self.high, self.signs = low[labels.of_group], high[labels.of_group], signs[labels.of_group]
+        self.missing, self.seen_missing = missing[labels.of_group], np.zeros(groups, np.bool_)
+        self.seen_low, self.seen_high = np.full(groups, axis.cells, np.int64), np.full(groups, -1, np.int64)
+        self.pairs = np.empty(0, np.int64)  # of a group and a leaf or word, as one number
 
     def add(self, groups: IntArray, cells: Cells) -> None:
         """More records."""
@@ -372,15 +319,15 @@ class _ObservedColumn:
         np.minimum.at(self.seen_low, groups, places)
         np.maximum.at(self.seen_high, groups, places)
 
-    def wrong(self, *, by_ends: bool) -> BoolArray:
+    def wrong(self) -> BoolArray:
         """The groups whose label is not what their records have."""
-        same = (self.seen_low == self.low) & (self.seen_high == self.high) & (self.seen_missing == self.missing)
-        if self.table is not None and not by_ends:
+        wrong: BoolArray = self.seen_missing != self.missing
+        wrong |= (self.seen_low != self.low) | (self.seen_high != self.high)
+        if self.table is not None and not self.by_ends:
             signs = np.zeros(len(self.low), np.uint64)
             numbers = mixed((self.pairs % len(self.table)).astype(np.uint64) + np.uint64(1))
             np.add.at(signs, self.pairs // len(self.table), numbers)
-            same &= signs == self.signs
-        wrong: BoolArray = ~same
+            wrong |= signs != self.signs
         return wrong
 
 
@@ -388,9 +335,7 @@ class _ObservedColumn:
 class ObservedValues:
     """What the records of every group have, taken in as they are found."""
 
-    groups: int
     columns: list[_ObservedColumn]
-    by_ends: Sequence[bool] = ()
 
     def add(self, groups: IntArray, cells: Sequence[Cells]) -> None:
         """The groups of more records (-1: none) and their cells."""
@@ -400,8 +345,5 @@ class ObservedValues:
 
     def wrong(self) -> int:
         """How many groups have a label that is not what their records have; those without any are told elsewhere."""
-        bad = np.zeros(self.groups, np.bool_)
-        for column, by_ends in zip(self.columns, self.by_ends, strict=True):
-            bad |= column.wrong(by_ends=by_ends)
         held = (self.columns[0].seen_high >= 0) | self.columns[0].seen_missing
-        return int(np.count_nonzero(bad & held))
+        return int(np.count_nonzero(np.any([column.wrong() for column in self.columns], axis=0) & held))

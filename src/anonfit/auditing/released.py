@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Literal
 
 import numpy as np
@@ -16,38 +15,37 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from anonfit.auditing.boxes import LabelBoxes, as_moments, axis_of, box_space, distinct_texts, overlapping_boxes
-from anonfit.auditing.coding import BoolArray, Coded, IntArray, as_numbers, dictionary, group_rows, join_codes
-from anonfit.auditing.labels import Interval, ValueSet, cell_reader, read_bounds, read_label, speller
-from anonfit.auditing.meanings import LabelMeaning
+from anonfit.auditing.coding import BoolArray, Coded, IntArray, as_numbers, dictionary, group_rows, is_text, join_codes
+from anonfit.auditing.labels import ValueSet, cell_reader, read_bounds, read_label, speller
+from anonfit.auditing.meanings import LabelMeaning, LabelType
 from anonfit.auditing.reading import AuditedTable, reading_options, require_columns, unreadable
 from anonfit.auditing.recoding import RegionGrid, RegionTree, parts_of
 from anonfit.auditing.result import LabelCheck
 
 
 def batches_of(table: AuditedTable, names: Sequence[str], rows_at_once: int | None) -> Iterator[AuditedTable]:
-    """Some columns of a table, `rows_at_once` rows at a time, in file order; None: the whole table is one batch. There
-    is at least one batch, also of a table without rows.
-    """
+    """Some columns, `rows_at_once` rows at a time (None: all), in file order; one batch of a table without rows."""
     if rows_at_once is None:
         yield table
         return
+    chosen, is_empty = table.only(names), True
     options = reading_options(whole_lines=table.whole_lines)
-    frames = table.lazy.select(names).collect_batches(
+    frames = chosen.lazy.collect_batches(
         chunk_size=rows_at_once, maintain_order=True, engine="streaming", optimizations=options
     )
-    is_first = True
-    while True:
-        try:
-            frame = next(frames, None)
-            if frame is None and is_first:
-                frame = table.lazy.select(names).head(0).collect()
-        except (PolarsError, OSError):  # their text may quote a record
-            raise unreadable(table.label) from None
-        if frame is None:
-            return
-        is_first = False
-        batch = replace(table.only(names), lazy=frame.lazy(), width=max(1, len(names)))
-        yield replace(batch, lazy=batch.frame(names).lazy(), kind="clean")
+
+    def batch(frame: pl.DataFrame) -> AuditedTable:
+        read = replace(chosen, lazy=frame.lazy(), width=max(1, len(names)))
+        return replace(read, lazy=read.frame(names).lazy(), kind="clean")
+
+    try:
+        for frame in frames:
+            yield batch(frame)
+            is_empty = False
+        if is_empty:
+            yield batch(chosen.lazy.head(0).collect())
+    except (PolarsError, OSError):  # their text may quote a record
+        raise unreadable(table.label) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +54,6 @@ class GroupRuns:
 
     group: IntArray  # (run)
     ends: IntArray  # (run) the row after its last
-
-    @property
-    def rows(self) -> int:
-        """The rows of all runs."""
-        return int(self.ends[-1]) if len(self.ends) else 0
 
     @property
     def are_groups(self) -> bool:
@@ -94,18 +87,12 @@ class Released:
     @property
     def rows(self) -> int:
         """The number of rows of the file."""
-        return self.runs.rows
+        return int(self.runs.ends[-1]) if len(self.runs.ends) else 0
 
     @property
     def of_row(self) -> IntArray:
         """The group of every row."""
         return self.runs.of_rows(0, self.rows)
-
-    @property
-    def rows_of_group(self) -> IntArray:
-        """The number of rows of every group."""
-        rows = np.diff(self.runs.ends, prepend=0)
-        return np.bincount(self.runs.group, weights=rows, minlength=self.groups).astype(np.int64)
 
     @property
     def suppressed(self) -> BoolArray:
@@ -127,17 +114,16 @@ class Released:
             begin = end
 
 
-def physical_columns(table: AuditedTable, name: str) -> tuple[str, ...]:
-    """The columns of a file that hold a quasi-identifier: itself, or its bounds."""
-    if name not in table.schema and f"{name}_lower" in table.schema and f"{name}_upper" in table.schema:
-        return tuple(f"{name}_{end}" for end in ("lower", "upper", "missing") if f"{name}_{end}" in table.schema)
-    require_columns(table, [name], purpose="a quasi-identifier")
-    return (name,)
-
-
 def open_released(table: AuditedTable, quasi_identifiers: Sequence[str], rows_at_once: int | None = None) -> Released:
     """Read the quasi-identifiers of a table and group its rows; groups are numbered as they appear."""
-    columns = {name: physical_columns(table, name) for name in quasi_identifiers}
+    columns: dict[str, tuple[str, ...]] = {}  # a quasi-identifier stands as it is, or as its bounds
+    for name in quasi_identifiers:
+        bounds = tuple(f"{name}_{end}" for end in ("lower", "upper", "missing") if f"{name}_{end}" in table.schema)
+        is_bound = name not in table.schema and {f"{name}_lower", f"{name}_upper"} <= set(bounds)
+        columns[name] = bounds if is_bound else (name,)
+    require_columns(
+        table, [name for name, (first, *_) in columns.items() if name == first], purpose="a quasi-identifier"
+    )
     names = [column for held in columns.values() for column in held]
     keys = frozenset(names)  # a file may have very many columns
     raw = tuple(name for name in table.names if name not in keys)
@@ -156,17 +142,14 @@ def open_released(table: AuditedTable, quasi_identifiers: Sequence[str], rows_at
         heads.append(frame[grouping.first] if names else frame)
         rows, seen_heads = rows + height, seen_heads + grouping.count
     group, edges = np.concatenate(places), np.append(np.concatenate(begins), rows)
-    if len(heads) == 1:
-        return Released(table, columns, seen_heads, heads[0], GroupRuns(group, edges[1:]), raw, rows_at_once)
-    every = pl.concat(heads) if heads else table.frame(names)
-    merged = group_rows(every, len(every))
-    group = merged.of_row[group]
-    last = np.append(group[1:] != group[:-1], True)[: len(group)]
-    runs = GroupRuns(group[last], edges[1:][last])
-    return Released(table, columns, merged.count, every[merged.first], runs, raw, rows_at_once)
-
-
-# --- the order of rows --------------------------------------------------------------------------------------------
+    runs, every = GroupRuns(group, edges[1:]), heads[0]
+    if len(heads) > 1:
+        every = pl.concat(heads)
+        merged = group_rows(every, len(every))
+        group = merged.of_row[group]
+        last = np.append(group[1:] != group[:-1], True)[: len(group)]
+        runs, every, seen_heads = GroupRuns(group[last], edges[1:][last]), every[merged.first], merged.count
+    return Released(table, columns, seen_heads, every, runs, raw, rows_at_once)
 
 
 class RowOrder:
@@ -181,7 +164,11 @@ class RowOrder:
         self.sorted_as = {name: [True, True] for name in released.raw}
         self.last: pl.DataFrame | None = None
         self.last_group = -1
-        self._heads_are_sorted: bool | None = None
+        held = frozenset(released.heads.columns)
+        keys = [released.heads[name] for name in released.table.names if name in held]
+        # Groups are numbered as they appear: one of several runs appears again, after others.
+        neighbours = np.ones(max(0, released.groups - 1), np.bool_)
+        self.heads_are_sorted = released.runs.are_groups and self._compare([keys], neighbours, whole=True)
 
     def add(self, batch: AuditedTable, groups: IntArray) -> None:
         """The next rows, and their groups."""
@@ -199,18 +186,10 @@ class RowOrder:
     @property
     def is_sorted(self) -> bool:
         """Whether groups and columns are in one of their orders, as far as rows were seen."""
-        if self._heads_are_sorted is None:
-            heads, held = self.released.heads, frozenset(self.released.heads.columns)
-            keys = [heads[name] for name in self.released.table.names if name in held]
-            # Groups are numbered as they appear: one of several runs appears again, after others.
-            neighbours = np.ones(max(0, self.released.groups - 1), np.bool_)
-            self._heads_are_sorted = self.released.runs.are_groups and self._compare([keys], neighbours, whole=True)
-        return self._heads_are_sorted and all(any(readings) for readings in self.sorted_as.values())
+        return self.heads_are_sorted and all(any(readings) for readings in self.sorted_as.values())
 
     def _compare(self, chunks: Iterable[list[pl.Series]], tied: BoolArray, *, whole: bool = False) -> bool:
-        """Whether rows are sorted by columns; `tied` are the rows that only these columns tell from the next row. Of
-        `whole` columns one order is enough.
-        """
+        """Whether rows are sorted by columns, `tied` ones by these alone; of `whole` columns one order is enough."""
         rows: IntArray | None = None  # the tied rows, once they are few
         for series in (column for chunk in chunks for column in chunk):
             if rows is None and np.count_nonzero(tied) * 4 < len(tied):
@@ -240,20 +219,13 @@ def _orders(series: pl.Series) -> Iterator[pl.Series]:
     """A column as something that has an order, missing being the lowest; texts of numbers may be in either order."""
     if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
         texts = dictionary(series)
-        for values in _readings(texts.values):
+        for values in _orders(texts.values):
             yield pl.Series(np.append(0, values.rank("dense").to_numpy()).astype(np.int64).take(texts.codes))
-    else:
-        yield from _readings(series)
-
-
-def _readings(series: pl.Series) -> Iterator[pl.Series]:
-    """A column as it is and, if its texts are numbers, as these."""
+        return
     yield series
     if series.dtype == pl.String and (numbers := as_numbers(series)).dtype != pl.String:
         yield numbers
 
-
-# --- labels -------------------------------------------------------------------------------------------------------
 
 Regions = Literal["any", "domain", "observed"]
 
@@ -274,9 +246,7 @@ class ReleasedLabels:
 
 
 def read_column(released: Released, name: str, meaning: LabelMeaning, regions: Regions | None) -> ReleasedLabels:
-    """Read every different label of a quasi-identifier once; in a release (`regions` are given), one that is not
-    written as labels are is none.
-    """
+    """Read every different label once; in a release (`regions` are given), one that is not spelled so is none."""
     columns = [distinct_texts(released.heads[column]) for column in released.columns[name]]
     if len(columns) == 1:
         codes, texts = columns[0]
@@ -306,9 +276,7 @@ def read_columns(
 def boxes_of(
     released: Released, columns: Mapping[str, ReleasedLabels], *, without: BoolArray | None = None
 ) -> LabelBoxes | None:
-    """The groups as boxes in the space of raw values; groups marked in `without` get none. None if the labels of some
-    quasi-identifier have no meaning.
-    """
+    """The groups as boxes of raw values, but for those `without` any; None if some column has no meaning."""
     if len(columns) < len(released.columns):
         return None
     known = [[values for values in column.sets if values is not None] for column in columns.values()]
@@ -326,14 +294,10 @@ def boxes_of(
 def check_labels(
     columns: Mapping[str, ReleasedLabels],
     boxes: LabelBoxes | None,
-    *,
     regions: Regions,
     tree: RegionTree | RegionGrid | None,
-    groups: int,
 ) -> LabelCheck:
-    """Count the labels that are none, those that the recoding does not allow, and the groups whose labels overlap or
-    are no region of its tree.
-    """
+    """Count labels that are none or not the recoding's, and groups that overlap or are no region of its tree."""
     unreadable, not_allowed = {}, {}
     for name, column in columns.items():
         codes = np.unique(column.of_group)
@@ -344,6 +308,7 @@ def check_labels(
     if boxes is None:
         return LabelCheck(unreadable, not_allowed, overlapping=None, no_region=None)
     held = {name: (column.meaning, column.without_empty, column.of_group) for name, column in columns.items()}
+    groups = max(len(column.of_group) for column in columns.values())
     strangers = None if tree is None else count_strangers(held, tree, groups=groups)
     return LabelCheck(unreadable, not_allowed, overlapping=overlapping_boxes(boxes), no_region=strangers)
 
@@ -355,15 +320,14 @@ def _allowed(values: ValueSet, meaning: LabelMeaning, regions: Regions) -> bool:
     if meaning.type == "ordinal":
         last = len(meaning.order) - 1
         return all(not part.closed or part.lower == part.upper or part.upper == last for part in values.intervals)
-    return meaning.cuts is None or all(_is_between_cuts(part, meaning, meaning.cuts) for part in values.intervals)
-
-
-def _is_between_cuts(interval: Interval, meaning: LabelMeaning, cuts: frozenset[Decimal]) -> bool:
-    low, high = meaning.domain
-    lower = low is None if interval.lower is None else interval.lower == low or interval.lower in cuts
-    if interval.upper is None:
-        return lower and high is None
-    return lower and (interval.upper == high if interval.closed else interval.upper in cuts)
+    if meaning.cuts is None:
+        return True
+    low, high = meaning.domain  # None: open, as the end of an interval that is
+    begins, ends = {low, *meaning.cuts}, meaning.cuts if high is not None else {None, *meaning.cuts}
+    return all(
+        part.lower in begins and (part.upper == high if part.closed else part.upper in ends)
+        for part in values.intervals
+    )
 
 
 GroupLabels = tuple[LabelMeaning, Sequence[ValueSet | None], IntArray]
@@ -405,28 +369,21 @@ def guess_meanings(released: Released, source: AuditedTable) -> Mapping[str, Lab
             meanings[name] = LabelMeaning(name, "date" if raw.dtype.is_temporal() else "continuous")
             continue
         labels = distinct_texts(released.heads[columns[0]])[1]
-        fitting = [meaning for meaning in _candidates(name, raw) if _fits(labels, meaning, raw)]
-        if fitting:
-            meanings[name] = fitting[0]
+        for meaning in _candidates(name, raw):
+            if name not in meanings and _fits(labels, meaning, raw):
+                meanings[name] = meaning
     return meanings
 
 
 def _candidates(name: str, raw: pl.Series) -> Sequence[LabelMeaning]:
     """What the raw values could be, the most telling first."""
-    nominal = LabelMeaning(name, "nominal")
-    if raw.dtype.is_temporal():
-        return LabelMeaning(name, "date"), nominal
-    if raw.dtype.is_numeric():
-        return LabelMeaning(name, "continuous"), nominal
-    if raw.dtype == pl.Boolean:
-        return (nominal,)
-    texts = raw.cast(pl.String)
-    numbers = texts.cast(pl.Float64, strict=False)
-    if numbers.null_count() == texts.null_count():
-        return LabelMeaning(name, "continuous"), nominal
-    if as_moments(texts).null_count() == texts.null_count():
-        return LabelMeaning(name, "date"), nominal
-    return (nominal,)
+    kinds: list[LabelType] = ["nominal"]
+    texts, lost = raw.cast(pl.String) if is_text(raw) else None, raw.null_count()
+    if raw.dtype.is_numeric() or (texts is not None and texts.cast(pl.Float64, strict=False).null_count() == lost):
+        kinds.insert(0, "continuous")
+    elif raw.dtype.is_temporal() or (texts is not None and as_moments(texts).null_count() == lost):
+        kinds.insert(0, "date")
+    return [LabelMeaning(name, kind) for kind in kinds]
 
 
 def _fits(labels: Sequence[str], meaning: LabelMeaning, raw: pl.Series) -> bool:

@@ -6,17 +6,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from anonfit.auditing.labels import read_label, speller
-from anonfit.auditing.meanings import LabelMeaning
+from anonfit.auditing.meanings import LabelMeaning, object_of, text_of
 from anonfit.auditing.result import Finding
 
 Json = Mapping[str, Any]
+Retell = Callable[[Path, Json, Json], tuple[Json, Mapping[str, str]]]
+"""Given a folder, its manifest and its report: the report with all that follows from the rest told anew, and the texts
+of other files by their names. Who audits lends it, since the audit shares no code with what writes reports."""
+Told = tuple[Sequence[str], str, str]
+"""Files, and what is said of them if they follow from the report, and if they do not."""
 _FEW = re.compile(r"(all but )?fewer than \d{1,18}( persons)?|not told", re.ASCII)
 _PART = re.compile(r"[<≥] [-+.\de]+|\[[-+.\de]+, [-+.\de]+\)|(-?\d+ days?, )?\d+:\d\d:\d\d(\.\d+)?", re.ASCII)
 """Parts of numbers, and spans and times of day, which files write in many ways."""
@@ -36,6 +42,7 @@ class KnownTexts:
 
 
 Check = Callable[[Any, Mapping[str, Any], KnownTexts], bool]
+"""Of a value, what stands beside it, and what is known."""
 
 
 def _figure(value: Any, _: Mapping[str, Any], __: KnownTexts) -> bool:
@@ -74,15 +81,15 @@ def _edge(value: Any, beside: Mapping[str, Any], known: KnownTexts) -> bool:
 
 def _item(value: Any, _: Mapping[str, Any], known: KnownTexts) -> bool:
     """A column, and a label or value of it or a part of its numbers."""
-    for name in known.columns if isinstance(value, str) else ():
-        if not value.startswith(f"{name} "):
-            continue
-        rest, meaning = value[len(name) + 1 :], known.meanings.get(name)
-        if meaning is not None and _is_label(rest, meaning):
-            return True
-        if meaning is None and (_PART.fullmatch(rest) or spelled(rest) in known.values(name)):
-            return True
-    return False
+
+    def is_of(name: str, rest: str) -> bool:
+        if name in known.meanings:
+            return _is_label(rest, known.meanings[name])
+        return bool(_PART.fullmatch(rest)) or spelled(rest) in known.values(name)
+
+    return isinstance(value, str) and any(
+        is_of(name, value[len(name) + 1 :]) for name in known.columns if value.startswith(f"{name} ")
+    )
 
 
 def spelled(value: object) -> str:
@@ -155,9 +162,7 @@ _SHAPES: dict[str, Any] = {
     "comparison": {
         **_figures("known_rows", "held_out_rows", "sampled"),
         "groups": _BOTH,
-        "targets": [
-            {"column": _column, "measure": _word, **_figures("whole", "different", "gain", "noise"), **_BOTH},
-        ],
+        "targets": [{"column": _column, "measure": _word, **_figures("whole", "different", "gain", "noise"), **_BOTH}],
         "selections": {"asked": _figure, "blind": _PRECISION, "purpose": _PRECISION},
         "columns": {
             "weighted_discernibility": _BOTH,
@@ -181,10 +186,7 @@ _SHAPES: dict[str, Any] = {
         **_figures("clusters", "rows", "agreement"),
         **dict.fromkeys(("original", "release"), _figures("within", "between")),
     },
-    "selections": {
-        **_figures("asked", "multiples_of"),
-        "answers": [{"number": _figure, **_PRECISION}],
-    },
+    "selections": {**_figures("asked", "multiples_of"), "answers": [{"number": _figure, **_PRECISION}]},
     "queries": _figures("asked", "told", "multiples_of", "imprecision", "precision", "count_error"),
     "rules": {
         **_figures("found", "hold", "not_told"),
@@ -214,9 +216,6 @@ def _fits(value: Any, shape: Any, beside: Mapping[str, Any], known: KnownTexts) 
     )
 
 
-# --- what is compared ---------------------------------------------------------------------------------------------
-
-
 def as_recounted(name: str, same: bool, good: str, bad: str) -> Finding:
     """The finding on whether something written is what was recounted."""
     return Finding(name, "as recounted", "as recounted" if same else "another", same, good if same else bad)
@@ -238,26 +237,38 @@ def entries(value: Any) -> Json:
     return value if isinstance(value, Mapping) else {}
 
 
+def read_report(path: Path, kind: str) -> dict[str, Any] | None:
+    """The object of a JSON file that is a report of this kind; None for anything else."""
+    try:
+        content = object_of(text_of(path))
+    except (OSError, ValueError):
+        return None
+    return content if (content.get("format"), content.get("version")) == (kind, 1) else None
+
+
 def listed_objects(value: Any) -> list[Json]:
     """The objects of a list of JSON; of anything else, none."""
     return [entry for entry in (value if isinstance(value, list) else ()) if isinstance(entry, Mapping)]
 
 
-def not_retold(names: Iterable[str], code: str) -> list[Finding]:
-    """What is said where nobody lent the code that tells texts anew."""
-    sentence = f"Not compared: nobody lent this audit the code that {code}."
-    return [Finding(name, None, None, None, sentence) for name in names]
-
-
 def as_retold(
-    sentences: Mapping[str, tuple[str, str]], compare: Callable[[], tuple[bool, ...]], *, made_by: Any, what: str
+    folder: Path, manifest: Json, report: Json, retell: Retell | None, told: Mapping[str, Told], *, code: str, what: str
 ) -> list[Finding]:
-    """Whether texts are those that follow from figures, as far as this version of anonfit can say."""
+    """Whether a report and the texts of files are those that follow from its figures, as far as this version of anonfit
+    can say; `retell` is None where nobody lent the code.
+    """
+    if retell is None:
+        sentence = f"Not compared: nobody lent this audit the code that {code}."
+        return [Finding(name, None, None, None, sentence) for name in told]
     try:
-        same = compare()
+        retold, pages = retell(folder, manifest, report)
+        same = {
+            name: all(text_of(folder / file) == pages[file] for file in files) for name, (files, *_) in told.items()
+        }
+        same["report texts"] = alike(dict(report), dict(retold))
     except Exception:  # something of another shape than any that was ever written
-        same = (False,) * len(sentences)
-    if all(same) or made_by == version("anonfit"):
-        return [as_recounted(name, holds, *both) for (name, both), holds in zip(sentences.items(), same, strict=True)]
+        same = dict.fromkeys(told, False)
+    if all(same.values()) or manifest.get("anonfit") == version("anonfit"):
+        return [as_recounted(name, same[name], good, bad) for name, (_, good, bad) in told.items()]
     sentence = f"Not checked: another version of anonfit made {what} and may say it in other words; audit it with that."
-    return [Finding(name, "as told anew", None, None, sentence) for name in sentences]
+    return [Finding(name, "as told anew", None, None, sentence) for name in told]

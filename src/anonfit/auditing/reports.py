@@ -6,7 +6,7 @@ of utility, is named as not recounted."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -15,42 +15,18 @@ from typing import Any
 import polars as pl
 from polars.selectors import by_name
 
+from anonfit.auditing import folder as folders
+from anonfit.auditing import report_shape
 from anonfit.auditing.findings import met_by_source
-from anonfit.auditing.folder import (
-    NOTES,
-    RAW_ROLES,
-    Folder,
-    Promise,
-    as_stated,
-    consent_findings,
-    open_folder,
-    read_promise,
-    role_findings,
-    stated_rows,
-    suppression_finding,
-)
-from anonfit.auditing.meanings import JsonObject, LabelMeaning, object_of, text_of
+from anonfit.auditing.folder import Folder, Promise
+from anonfit.auditing.meanings import JsonObject, LabelMeaning
 from anonfit.auditing.reading import is_text_file, open_table
 from anonfit.auditing.recoding import read_meanings
-from anonfit.auditing.report_shape import (
-    NOT_RECOUNTED,
-    Json,
-    KnownTexts,
-    alike,
-    as_recounted,
-    as_retold,
-    entries,
-    has_shape,
-    listed_objects,
-    not_retold,
-    spelled,
-)
+from anonfit.auditing.report_shape import Json, Retell, Told, alike, as_recounted, as_retold, entries, listed_objects
 from anonfit.auditing.result import DROPPED, UNKNOWN_PERSONS, WITHHELD, Audit, Finding
 from anonfit.errors import RecodingError
 
-_OF_PERSONS = (
-    *("k", "persons", "counted", "sizes", "sets", "prosecutor", "marketer", "raw_columns", "diversity", "notes"),
-)
+_OF_PERSONS = ("k", "persons", "counted", "sizes", "sets", "prosecutor", "marketer", "raw_columns", "diversity")
 _OF_ROWS = ("rows", "quasi_identifiers", "suppressed_rows", "journalist", "joint", "sorted")
 
 
@@ -62,40 +38,34 @@ class CheckedReport:
     promise: Promise
     audit: Audit
     report: Json
+    meanings: Mapping[str, LabelMeaning]
 
     @cached_property
     def mine(self) -> dict[str, Any]:
         """The figures of this audit as a report has them."""
         return self.audit.public(self.promise.least)
 
-    @cached_property
-    def meanings(self) -> dict[str, LabelMeaning]:
-        """What labels mean."""
-        recoding = JsonObject(self.folder.recoding, "the recoding", RecodingError)
-        return read_meanings(recoding, self.promise.date_formats)
-
     @property
     def knows_persons(self) -> bool:
         """Whether persons were counted, not rows in place of them."""
         return self.audit.counted != UNKNOWN_PERSONS
 
+    @property
+    def several_rows(self) -> bool:
+        """Whether a person may have several rows."""
+        return self.promise.only("entity") is not None
+
 
 def _of_figures(checked: CheckedReport) -> Finding:
-    """The figures of the report's audit, of its groups and columns are those of this audit, as far as both counted the
-    same.
-    """
+    """The figures of the report are those of this audit, as far as both counted the same."""
     stated, mine = checked.report["audit"], checked.mine
-    names = (*_OF_ROWS, *_OF_PERSONS) if checked.knows_persons else _OF_ROWS
+    names = (*_OF_ROWS, *_OF_PERSONS, "notes") if checked.knows_persons else _OF_ROWS
     same = stated.get("passed") is True and not set(stated) - set(mine)
     same = same and all(alike(_in_order(name, stated.get(name)), _in_order(name, mine[name])) for name in names)
     same = same and _same_groups(checked) and _same_columns(checked) and _same_source(stated, mine)
     same = same and checked.report.get("formulas", []) == _formulas(checked.folder)
-    return as_recounted(
-        "report figures",
-        same,
-        "The report tells the figures of the file.",
-        "The report tells other figures of the file than were counted.",
-    )
+    good = "The report tells the figures of the file."
+    return as_recounted("report figures", same, good, "The report tells other figures of the file than were counted.")
 
 
 def _in_order(name: str, figures: Any) -> Any:
@@ -115,19 +85,18 @@ def _same_groups(checked: CheckedReport) -> bool:
         return False
     if not checked.knows_persons:
         return True
-    step = checked.promise.least if checked.promise.only("entity") is not None else 1
+    step = checked.promise.least if checked.several_rows else 1
     sizes: Counter[int] = Counter()
     for size, groups in checked.audit.sizes.of_size.items():
         sizes[size // step * step] += groups
     if checked.promise.values == "representative":
         persons = sum(size * groups for size, groups in sizes.items())
         return step > 1 or sum(line["persons"] for line in bins) == persons
-    counted = [
-        (sum(sizes[size] for size in inside), sum(size * sizes[size] for size in inside))
-        for inside in ([size for size in sizes if line["low"] <= size <= line["high"]] for line in bins)
-    ]
-    all_of_them = sum(groups for groups, _ in counted) == sum(sizes.values())
-    return all_of_them and counted == [(line["groups"], line["persons"]) for line in bins]
+    of_bins = [[size for size in sizes if line["low"] <= size <= line["high"]] for line in bins]
+    groups_of = [sum(sizes[size] for size in inside) for inside in of_bins]
+    persons_of = [sum(size * sizes[size] for size in inside) for inside in of_bins]
+    stated = [line["groups"] for line in bins], [line["persons"] for line in bins]
+    return sum(groups_of) == sizes.total() and (groups_of, persons_of) == stated
 
 
 def _same_columns(checked: CheckedReport) -> bool:
@@ -154,11 +123,9 @@ def _same_detail(line: Json, checked: CheckedReport) -> bool:
     held = checked.audit.frequent.get(str(line.get("column")))
     if held is None or line.get("labels") != held.different:
         return False
-    if checked.promise.only("entity") is not None:
-        return True
     label = line.get("frequent_label")
     is_held = not isinstance(label, (list, Mapping)) and label in held.labels
-    return is_held and line.get("frequent_persons") == held.persons
+    return checked.several_rows or (is_held and line.get("frequent_persons") == held.persons)
 
 
 def _formulas(folder: Folder) -> list[str]:
@@ -200,13 +167,9 @@ def _in_any_order(source: Any) -> dict[str, Any]:
     return {**entries(source), "compared": sorted(map(str, compared if isinstance(compared, list) else [compared]))}
 
 
-Retell = Callable[[Path, Json, Json], tuple[Json, Mapping[str, str]]]
-"""Given a folder, its manifest and its report: the report with all that follows from the rest told anew, and its pages.
-Who audits lends it, since the audit shares no code with what writes reports."""
-
 _SECTIONS = (
     *("format", "version", "asked", "attacker", "not_covered", "rows", "columns", "formulas", "diversity"),
-    *("group_sizes", "audit", "board", "engine", "verdict", *NOT_RECOUNTED),
+    *("group_sizes", "audit", "board", "engine", "verdict", *report_shape.NOT_RECOUNTED),
 )
 _FIELDS = ("name", "asked", "found", "met", "sentence", "where", "persons", "asked_persons")
 _OF_FOLDER = (
@@ -219,123 +182,91 @@ _OF_FOLDER = (
 
 def check_report(folder: Folder, promise: Promise, audit: Audit, retell: Retell | None) -> list[Finding]:
     """report.json tells what was recounted, the manifest the same findings, and report.html nothing else."""
-    report = _read(folder.path / "report.json")
+    report = report_shape.read_report(folder.path / "report.json", "anonfit report")
     if report is None or set(report) - set(_SECTIONS) or not isinstance(report.get("audit"), Mapping):
         bad = "The report is not one of anonfit, or has sections that are none."
         return [Finding("report", "as recounted", "another", met=False, sentence=bad)]
-    checked = CheckedReport(folder, promise, audit, report)
+    checked = CheckedReport(folder, promise, audit, report, _meanings(folder, promise))
     findings = [_of_figures(checked), _of_demands(checked), _of_findings(checked), _of_shape(checked)]
     if promise.attack_limit < 1:
         findings.append(_of_attack(checked))
     return [*findings, *_of_texts(checked, retell)]
 
 
+def _meanings(folder: Folder, promise: Promise) -> dict[str, LabelMeaning]:
+    """What labels mean."""
+    return read_meanings(JsonObject(folder.recoding, "the recoding", RecodingError), promise.date_formats)
+
+
 def check_published(folder: Path, audit: Audit, retell: Retell) -> tuple[Finding, ...]:
     """What the audit of a folder finds beside an audit of its data, which was made already, with the source."""
-    opened = open_folder(folder)
-    promise = read_promise(opened.spec)
+    opened = folders.open_folder(folder)
+    promise = folders.read_promise(opened.spec)
     for stated in (opened.withheld, opened.dropped):
-        stated_rows(stated, promise)
-    meanings = read_meanings(JsonObject(opened.recoding, "the recoding", RecodingError), promise.date_formats)
+        folders.stated_rows(stated, promise)
     return (
-        *as_stated(
+        *folders.as_stated(
             lambda: audit.rows, open_table(opened.table).names, columns=opened.columns, released=opened.released
         ),
-        suppression_finding(opened, promise),
-        *role_findings(promise, meanings),
-        *consent_findings(promise),
+        folders.suppression_finding(opened, promise),
+        *folders.promised_findings(promise, _meanings(opened, promise)),
         *check_report(opened, promise, audit, retell),
     )
 
 
 def not_recounted(folder: Folder) -> tuple[str, ...]:
     """The sections of the report whose figures are not recounted, or not all of them."""
-    report = _read(folder.path / "report.json") or {}
-    return tuple(name for name in NOT_RECOUNTED if report.get(name))
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        content = object_of(text_of(path))
-    except (OSError, ValueError):
-        return None
-    return content if (content.get("format"), content.get("version")) == ("anonfit report", 1) else None
-
-
-# --- what was asked -----------------------------------------------------------------------------------------------
+    report = report_shape.read_report(folder.path / "report.json", "anonfit report") or {}
+    return tuple(name for name in report_shape.NOT_RECOUNTED if report.get(name))
 
 
 def _of_demands(checked: CheckedReport) -> Finding:
     """What the report says was asked, and of which rows, is what the manifest claims."""
     asked, rows = entries(checked.report.get("asked")), entries(checked.report.get("rows"))
-    promise, privacy = checked.promise, checked.folder.spec.get("privacy", {})
-    stated = {
-        "k": asked.get("k"),
-        "max_confidence": asked.get("max_confidence"),
-        "attack_limit": asked.get("attack_limit", 1.0),
-        "columns": asked.get("quasi_identifiers"),
-        "sets": [
-            [entry.get("columns"), entry.get("k")] for entry in listed_objects(asked.get("several_quasi_identifiers"))
-        ],
-        "models": [_demand(entry) for entry in listed_objects(asked.get("diversity"))],
-        "rows": [rows.get(name, 0) for name in ("released", "withheld", "dropped")],
-        "read": rows.get("read"),
-        "made": [asked.get("algorithm"), entries(checked.report.get("engine")).get("name")],
-    }
-    counts = [checked.folder.manifest["rows"].get(name, 0) for name in ("released", "withheld", "dropped")]
+    promise, manifest = checked.promise, checked.folder.manifest
+    sets = listed_objects(asked.get("several_quasi_identifiers"))
+    counts = [manifest["rows"].get(name, 0) for name in ("released", "withheld", "dropped")]
     exact = all(isinstance(count, int) for count in counts)
-    claimed = {
-        "k": promise.k,
-        "max_confidence": promise.max_confidence,
-        "attack_limit": promise.attack_limit,
-        "columns": list(promise.having("quasi-identifier")),
-        "sets": [[list(entry.columns), entry.k] for entry in promise.sets],
-        "models": [_demand(entry) for entry in listed_objects(privacy.get("diversity"))],
-        "rows": counts,
-        "read": sum(counts) if exact else f"{counts[0]} or slightly more",
-        "made": [checked.folder.manifest.get(name) for name in ("algorithm", "engine")],
-    }
-    return as_recounted(
-        "report demands",
-        alike(stated, claimed),
-        "The report names the demands and rows of the manifest.",
-        "The report names other demands or rows than the manifest.",
-    )
+    stated_and_claimed = [
+        (asked.get("k"), promise.k),
+        (asked.get("max_confidence"), promise.max_confidence),
+        (asked.get("attack_limit", 1.0), promise.attack_limit),
+        (asked.get("quasi_identifiers"), promise.having("quasi-identifier")),
+        ([[entry.get("columns"), entry.get("k")] for entry in sets], [[part.columns, part.k] for part in promise.sets]),
+        (_models(asked), _models(checked.folder.spec.get("privacy", {}))),
+        ([rows.get(name, 0) for name in ("released", "withheld", "dropped")], counts),
+        (rows.get("read"), sum(counts) if exact else f"{counts[0]} or slightly more"),
+        (asked.get("algorithm"), manifest.get("algorithm")),
+        (entries(checked.report.get("engine")).get("name"), manifest.get("engine")),
+    ]
+    same = all(alike(stated, claimed) for stated, claimed in stated_and_claimed)
+    good = "The report names the demands and rows of the manifest."
+    return as_recounted("report demands", same, good, "The report names other demands or rows than the manifest.")
 
 
-def _demand(entry: Json) -> dict[str, Any]:
-    """A demand with its parameters; the taxonomy or order of a column stands in the manifest alone."""
-    return {name: value for name, value in entry.items() if name not in ("taxonomy", "order")}
-
-
-# --- findings -----------------------------------------------------------------------------------------------------
+def _models(asked: Json) -> list[Json]:
+    """The demands of models with their parameters; taxonomies and orders of columns stand in the manifest alone."""
+    demands = listed_objects(asked.get("diversity"))
+    return [{name: demand[name] for name in demand if name not in ("taxonomy", "order")} for demand in demands]
 
 
 def _of_findings(checked: CheckedReport) -> Finding:
-    """The findings in report and manifest are the same, all met, and those that this audit makes; those that need the
-    source may be told without it.
-    """
+    """Report and manifest have the same findings, all met: those made here, or that need a source not at hand."""
     findings, manifest = checked.report["audit"].get("findings"), checked.folder.manifest.get("audit")
     stated, mine = _numbered(findings), _numbered(checked.mine["findings"])
-    without = checked.mine["source"] is None
-    by_source = {finding.name: finding for finding in met_by_source()} if without else {}
+    by_source = {finding.name: finding for finding in met_by_source()} if checked.mine["source"] is None else {}
     others = (*_OF_FOLDER, *(("regions",) if checked.promise.regions == "observed" else ()))
     missing = [key for key, finding in mine.items() if key not in stated and finding["met"] and key[0] not in others]
     same = isinstance(findings, list) and manifest == {"passed": True, "findings": findings} and not missing
-    return as_recounted(
-        "report findings",
-        same
-        and len(stated) == len(findings)
-        and all(_agrees(finding, mine.get(key), by_source) for key, finding in stated.items()),
-        "The report and the manifest tell the same findings, and so does this audit.",
-        "The findings that the report or the manifest tell are others than those of this audit.",
-    )
+    same = same and len(stated) == len(findings)
+    same = same and all(_agrees(finding, mine.get(key), by_source) for key, finding in stated.items())
+    good = "The report and the manifest tell the same findings, and so does this audit."
+    bad = "The findings that the report or the manifest tell are others than those of this audit."
+    return as_recounted("report findings", same, good, bad)
 
 
 def _numbered(findings: Any) -> dict[tuple[str, Any, int], Json]:
-    """Findings by their names, places, and numbers among those of the same name and place: a model may be demanded of
-    a column twice, with other parameters.
-    """
+    """Findings by name, place and number: a model may be demanded of a column twice, with other parameters."""
     counts: Counter[tuple[str, Any]] = Counter()
     numbered = {}
     for finding in listed_objects(findings):
@@ -357,77 +288,62 @@ def _agrees(stated: Json, known: Json | None, by_source: Mapping[str, Finding]) 
     perfect = by_source.get(str(stated.get("name")))
     if perfect is None or stated.get("where") is not None:
         return False
-    as_stated = ("as stated", "as stated") if perfect.name in (WITHHELD, DROPPED) else (perfect.asked, perfect.found)
-    same = (stated.get("asked"), stated.get("found"), stated.get("sentence")) == (*as_stated, perfect.sentence)
+    both = ("as stated", "as stated") if perfect.name in (WITHHELD, DROPPED) else (perfect.asked, perfect.found)
+    same = (stated.get("asked"), stated.get("found"), stated.get("sentence")) == (*both, perfect.sentence)
     return same and stated.get("met") is True
-
-
-# --- what is not recounted ----------------------------------------------------------------------------------------
 
 
 def _of_shape(checked: CheckedReport) -> Finding:
     """Where nothing can be recounted there are figures, and nothing else."""
-    raw = frozenset(name for name, role in checked.promise.roles.items() if role in RAW_ROLES)
 
     @lru_cache
     def values(name: str) -> frozenset[str]:
-        held = open_table(checked.folder.table).frame([name])[name].unique().to_list() if name in raw else []
-        return frozenset(map(spelled, held))
+        is_raw = checked.promise.roles.get(name) in folders.RAW_ROLES
+        held = open_table(checked.folder.table).frame([name])[name].unique().to_list() if is_raw else []
+        return frozenset(map(report_shape.spelled, held))
 
-    known = KnownTexts(frozenset(checked.promise.roles), checked.meanings, values)
-    return as_recounted(
-        "report content",
-        has_shape(checked.report, known),
-        "What cannot be recounted of the report is figures only.",
-        "The report holds texts or entries that no report has.",
+    same = report_shape.has_shape(
+        checked.report, report_shape.KnownTexts(frozenset(checked.promise.roles), checked.meanings, values)
     )
+    good = "What cannot be recounted of the report is figures only."
+    return as_recounted("report content", same, good, "The report holds texts or entries that no report has.")
 
 
 def _of_attack(checked: CheckedReport) -> Finding:
     """By the report's own figures, a model is sure of no larger share of persons than the release claims."""
     inferences = listed_objects(entries(checked.report.get("attack")).get("inference"))
     sure = {str(inference.get("column")): entries(inference.get("learned")).get("sure") for inference in inferences}
-    tolerance = 0.005 if checked.promise.only("entity") else 0.00005  # shares are rounded
+    tolerance = 0.005 if checked.several_rows else 0.00005  # shares are rounded
     limit = checked.promise.attack_limit + tolerance
     names = checked.promise.having("sensitive")
     told = [sure[name] for name in names if sure.get(name) is not None]  # as far as a share is told
     met = set(names) <= set(sure) and all(isinstance(share, int | float) and share <= limit for share in told)
-    return as_recounted(
-        "report attack",
-        met,
-        "A model tells of no more persons, as the report has it, than is claimed.",
-        "By the report's own figures a model tells of more persons than is claimed.",
-    )
-
-
-# --- texts --------------------------------------------------------------------------------------------------------
+    good = "A model tells of no more persons, as the report has it, than is claimed."
+    bad = "By the report's own figures a model tells of more persons than is claimed."
+    return as_recounted("report attack", met, good, bad)
 
 
 def _of_texts(checked: CheckedReport, retell: Retell | None) -> list[Finding]:
-    """All that follows from the figures, the manifest and the recoding is what they give, and the page is that of the
-    report.
-    """
+    """All that follows from figures, manifest and recoding is what they give, and the page is that of the report."""
     folder = checked.folder
-    sentences = {
+    told: dict[str, Told] = {
         "report texts": (
+            (),
             "The sentences of the report follow from its figures and the manifest.",
             "The report says something else than follows from its figures and the manifest.",
         ),
-        "report page": ("The page is that of the report.", "The page says something else than the report."),
-    }
-    notes = [name for name in NOTES if name in folder.files]
-    if notes:
-        sentences["report notes"] = (
+        "report page": (
+            ("report.html",),
+            "The page is that of the report.",
+            "The page says something else than the report.",
+        ),
+        "report notes": (
+            [name for name in folder.needed if name in folders.NOTES],
             "README.txt and codebook.csv follow from the manifest, the recoding and the report.",
             "README.txt or codebook.csv say something else than the manifest, the recoding and the report.",
-        )
-    if retell is None:
-        return not_retold(sentences, "tells a report anew")
-
-    def compare(tell: Retell = retell) -> tuple[bool, ...]:
-        report, pages = tell(folder.path, folder.manifest, checked.report)
-        same = {name: text_of(folder.path / name) == pages[name] for name in ("report.html", *notes)}
-        told = [all(same[name] for name in notes)] if notes else []
-        return alike(dict(checked.report), dict(report)), same["report.html"], *told
-
-    return as_retold(sentences, compare, made_by=folder.manifest.get("anonfit"), what="the report")
+        ),
+    }
+    if not told["report notes"][0]:
+        del told["report notes"]
+    made = (folder.path, folder.manifest, checked.report)
+    return as_retold(*made, retell, told, code="tells a report anew", what="the report")

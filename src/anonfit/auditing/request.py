@@ -48,23 +48,19 @@ THRESHOLDS = (
 
 def read_threshold(given: str | float | Threshold) -> Threshold:
     """A preset by its name, or a number between 0 and 1, which may be written as a text."""
-    if isinstance(given, Threshold):
-        return given
-    if isinstance(given, str):
-        presets = {preset.name: preset for preset in THRESHOLDS}
-        if given in presets:
-            return presets[given]
-        try:
-            value = float(given)
-        except ValueError:
-            raise DataError(
-                f"There is no risk threshold '{given}': {did_you_mean(given, presets)} A number such as 0.05 will do, "
-                "too."
-            ) from None
-        return read_threshold(value)
-    if not 0 < given <= 1:
+    presets = {preset.name: preset for preset in THRESHOLDS}
+    if isinstance(given, Threshold) or given in presets:
+        return given if isinstance(given, Threshold) else presets[str(given)]
+    try:
+        value = float(given) if isinstance(given, str) else given
+    except ValueError:
+        raise DataError(
+            f"There is no risk threshold '{given}': {did_you_mean(str(given), presets)} A number such as 0.05 will do, "
+            "too."
+        ) from None
+    if not 0 < value <= 1:
         raise DataError("A risk threshold is above 0 and at most 1.")
-    return Threshold(f"{given}", given, math.ceil(1 / Fraction(str(given))), "given")
+    return Threshold(f"{value}", value, math.ceil(1 / Fraction(str(value))), "given")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +127,7 @@ class Request:
     @property
     def left_out(self) -> dict[str, Any]:
         """Which rows of the source are in no group on purpose, as keywords of `locate_source`."""
-        return {
-            "drops_missing": self.drops_missing,
-            "complete": self.complete,
-            "leaves_out_unknown": self.leaves_out_unknown,
-        }
-
-
-def _is_whole(number: object) -> bool:
-    return isinstance(number, Integral) and not isinstance(number, bool)
+        return {name: getattr(self, name) for name in ("drops_missing", "complete", "leaves_out_unknown")}
 
 
 def check_request(request: Request) -> None:
@@ -151,9 +139,9 @@ def check_request(request: Request) -> None:
         if twice:
             raise DataError(f"Listed twice among the {purpose}: {listed(twice)}.")
     _check_roles(request)
-    for k in (request.k, *(demand.k for demand in request.sets)):
-        if k is not None and (not _is_whole(k) or k < 1):
-            raise DataError("k is a whole number of at least 1: it counts the persons of the smallest group.")
+    every_k: list[Any] = [k for k in (request.k, *(demand.k for demand in request.sets)) if k is not None]
+    if any(isinstance(k, bool) or not isinstance(k, Integral) or k < 1 for k in every_k):
+        raise DataError("k is a whole number of at least 1: it counts the persons of the smallest group.")
     if request.sampling_fraction is not None:
         raise DataError(
             "A sampling fraction does not tell the journalist's risk: nobody knows whether a person who is alone in "
@@ -254,16 +242,13 @@ def read_demand(entry: Mapping[str, Any]) -> DiversityDemand:
         raise SpecError([f"The audit cannot measure the diversity model '{name}': {did_you_mean(name, MODELS)}"])
     if not isinstance(column, str):
         raise SpecError([f"A demand of the model '{name}' needs a column."])
-    valid = demand_settings(name)
-    faults = [f"has the unknown setting '{key}': {did_you_mean(str(key), valid)}" for key in entry if key not in valid]
-    for key, parameter in MODELS[name].parameters.items():
-        if not parameter.holds(entry.get(key)):
-            faults.append(f"needs '{key}', {parameter}.")
-    parameters = {key: entry.get(key) for key in MODELS[name].parameters}
-    for key in MODELS[name].flags:
-        parameters[key] = entry.get(key, False)
-        if not isinstance(parameters[key], bool):
-            faults.append(f"has an '{key}' that is not true or false.")
+    model, faults = MODELS[name], _unknown_settings(entry, demand_settings(name))
+    numbers = {key: entry.get(key) for key in model.parameters}
+    faults += [
+        f"needs '{key}', {model.parameters[key]}." for key in numbers if not model.parameters[key].holds(numbers[key])
+    ]
+    flags = {key: entry.get(key, False) for key in model.flags}
+    faults += [f"has an '{key}' that is not true or false." for key in flags if not isinstance(flags[key], bool)]
     faults += _reading_faults(entry)
     if faults:
         raise SpecError([f"The demand '{name}' on column '{column}' {fault}" for fault in faults])
@@ -275,15 +260,20 @@ def read_demand(entry: Mapping[str, Any]) -> DiversityDemand:
         taxonomy=None if taxonomy is None else read_taxonomy(taxonomy, column=column),
         distance=entry.get("distance"),
     )
-    return DiversityDemand(column, name, parameters, reading)
+    return DiversityDemand(column, name, numbers | flags, reading)
+
+
+def _unknown_settings(entry: Mapping[str, Any], valid: Sequence[str]) -> list[str]:
+    return [f"has the unknown setting '{key}': {did_you_mean(str(key), valid)}" for key in entry if key not in valid]
 
 
 def _reading_faults(entry: Mapping[str, Any]) -> list[str]:
     """What is wrong with what a demand says of its column's values."""
-    faults = []
-    for key, words in _WORDS.items():
-        if entry.get(key) is not None and entry[key] not in words:
-            faults.append(f"has an unknown '{key}': {did_you_mean(str(entry[key]), words)}")
+    faults = [
+        f"has an unknown '{key}': {did_you_mean(str(entry[key]), words)}"
+        for key, words in _WORDS.items()
+        if entry.get(key) is not None and entry[key] not in words
+    ]
     order = entry.get("order")
     if order is not None and (not isinstance(order, (list, tuple)) or len(set(map(str, order))) < len(order)):
         faults.append("has an 'order' that is not a list of different words.")
@@ -331,19 +321,15 @@ def read_target(entry: object) -> tuple[str, Reading]:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("column"), str):
         raise SpecError(["A target is the name of a column, or a mapping with 'column'."])
     column, classes, width = entry["column"], entry.get("classes"), entry.get("equal_width")
-    faults = [
-        f"has the unknown setting '{key}': {did_you_mean(str(key), _TARGET)}" for key in entry if key not in _TARGET
-    ]
-    faults += _reading_faults({"type": entry.get("type")})
+    faults = [*_unknown_settings(entry, _TARGET), *_reading_faults({"type": entry.get("type")})]
     if classes is not None and width is not None:
         faults.append("has both 'classes' and 'equal_width'.")
-    ends = (
-        [number(str(end)) for end in classes] if isinstance(classes, (list, tuple)) else [None] * (classes is not None)
-    )
+    is_list = classes is None or isinstance(classes, (list, tuple))
+    ends = [number(str(end)) for end in classes or ()] if is_list else [None]
     rising = [end for end in ends if end is not None]
     if len(rising) < len(ends) or any(low >= high for low, high in pairwise(rising)):
         faults.append("has 'classes' that are not a list of rising numbers.")
-    if width is not None and (isinstance(width, bool) or not isinstance(width, int) or width < 1):
+    if width is not None and (type(width) is not int or width < 1):
         faults.append("has an 'equal_width' that is not a whole number of at least 1.")
     if faults:
         raise SpecError([f"The target '{column}' {fault}" for fault in faults])

@@ -108,22 +108,20 @@ def _of_nobody(audit: Audit) -> Iterator[str]:
     if not {"k", "prosecutor risk", "journalist risk"} & names and audit.sizes.smallest is not None:
         together = ", ".join(audit.quasi_identifiers)
         yield f"Nobody asked for a k of {together}: the smallest group has {audit.sizes.smallest}."
-    if "prosecutor risk" not in names:
-        above = [
-            f"{risk.above.share:.2%} are above {risk.name} ({risk.threshold:g}, groups of {risk.size})"
-            for risk in audit.prosecutor.above
-            if risk.above.persons
-        ]
-        if above:
-            yield f"Nobody asked for a highest risk, and of all persons {'; '.join(above)}."
+    above = [
+        f"{risk.above.share:.2%} are above {risk.name} ({risk.threshold:g}, groups of {risk.size})"
+        for risk in audit.prosecutor.above
+        if risk.above.persons
+    ]
+    if above and "prosecutor risk" not in names:
+        yield f"Nobody asked for a highest risk, and of all persons {'; '.join(above)}."
     for measured in audit.diversity:
         if measured.asked is None and measured.found is not None:
             least = f"a group has {figure_words(measured.found.value)} different value(s)"
             yield f"Nobody asked anything of the sensitive column '{measured.column}': {least}."
-    if not audit.claims:
-        alike = [column.name for column in audit.raw_columns if column.distinct.value > _IDENTIFYING and audit.rows > 1]
-        if alike:
-            yield f"Nobody asked whether rows can be told apart by these columns, and they can: {listed(alike)}."
+    alike = [column.name for column in audit.raw_columns if column.distinct.value > _IDENTIFYING and audit.rows > 1]
+    if alike and not audit.claims:
+        yield f"Nobody asked whether rows can be told apart by these columns, and they can: {listed(alike)}."
 
 
 def _words(finding: Finding, audit: Audit) -> str:
@@ -161,6 +159,16 @@ class Finding:
     persons: int | None = None  # the persons that `found` tells of
     asked_persons: int | None = None  # the persons that `asked` tells of
     claimed: bool = field(default=False, metadata=APART)  # by a release of itself; False: asked by who audits it
+
+    def hidden(self, k: int) -> Finding:
+        """The same without numbers of fewer than k persons, or of source rows that are not released."""
+        found, asked, words = self.found, self.asked, f"fewer than {k}"
+        if self.name in (WITHHELD, DROPPED):
+            found, asked = ("as stated" if self.met else "not as stated"), "as stated"
+        else:
+            found = words if few(self.persons or 0, k) else found
+            asked = words if few(self.asked_persons or 0, k) else asked
+        return replace(self, found=found, asked=asked, persons=None, asked_persons=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,9 +353,7 @@ class Audit:
 
     @property
     def passed(self) -> bool | None:
-        """Whether every demand is met, and every claim of a release; one that could not be checked is not. None:
-        nothing was asked, so there are only figures.
-        """
+        """Whether every demand and claim is met; one that could not be checked is not. None: nothing was asked."""
         return not self.missed if self.claims or self.asked else None
 
     @property
@@ -388,33 +394,15 @@ class Audit:
         if self._rounded is not None:
             return self._rounded.public(k) | {"passed": self.passed}
         own = {", ".join(part.columns): k if part.k is None else part.k for part in self.sets}
-        hidden = tuple(
-            _hidden(part, own.get((part.where or "").rpartition(" in groups of ")[2], k)) for part in self.findings
-        )
-        smallest = f"fewer than {k}" if self.k is not None and few(self.k, k) else self.k
+        places = [(part.where or "").rpartition(" in groups of ")[2] for part in self.findings]
+        hidden = (part.hidden(own.get(place, k)) for part, place in zip(self.findings, places, strict=True))
+        groups_of = [", ".join(part.settings.get("quasi_identifier", ())) for part in self.diversity]
+        source = self.source and {name: plain(getattr(self.source, name), k) for name in PUBLIC_SOURCE}
         return {
             "passed": self.passed,
-            "k": smallest,
-            **plain(replace(self, findings=hidden), k),
-            "source": None
-            if self.source is None
-            else {name: plain(getattr(self.source, name), k) for name in PUBLIC_SOURCE},
+            "k": f"fewer than {k}" if self.k is not None and few(self.k, k) else self.k,
+            **plain(replace(self, findings=tuple(hidden)), k),
+            "source": source,
             "sets": [plain(part, own[", ".join(part.columns)]) for part in self.sets],
-            "diversity": [
-                plain(part, own.get(", ".join(part.settings.get("quasi_identifier", ())), k)) for part in self.diversity
-            ],
+            "diversity": [plain(part, own.get(of, k)) for part, of in zip(self.diversity, groups_of, strict=True)],
         }
-
-
-def _hidden(finding: Finding, k: int) -> Finding:
-    """A finding without numbers of fewer than k persons, or of source rows that are not released."""
-    if finding.name in (WITHHELD, DROPPED):
-        words = "as stated" if finding.met else "not as stated"
-        return replace(finding, asked="as stated", found=words, persons=None, asked_persons=None)
-    return replace(
-        finding,
-        found=f"fewer than {k}" if few(finding.persons or 0, k) else finding.found,
-        asked=f"fewer than {k}" if few(finding.asked_persons or 0, k) else finding.asked,
-        persons=None,
-        asked_persons=None,
-    )

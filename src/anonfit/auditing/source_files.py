@@ -92,7 +92,9 @@ def _decoded(path: Path, names: Sequence[str]) -> str:
             continue
         if _are_numbered(names) or all(name in text for name in names):
             fitting.append((encoding, text))
-    if fitting and fitting[0][0] == "cp1252" and _is_mostly_foreign(fitting[0][1]):
+    letters = [sign for sign in fitting[0][1][: 1 << 16] if sign.isalpha()] if fitting else []
+    # A third of the letters are none of English: what no Western language has.
+    if fitting and fitting[0][0] == "cp1252" and sum(not sign.isascii() for sign in letters) > len(letters) / 3:
         from charset_normalizer import from_bytes
 
         best = from_bytes(content[: 1 << 16], cp_isolation=list(_SECOND)).best()
@@ -105,12 +107,6 @@ def _decoded(path: Path, names: Sequence[str]) -> str:
 def _are_numbered(names: Sequence[str]) -> bool:
     """Whether columns have no names of their own."""
     return all(re.fullmatch(r"column_\d+", name) for name in names)
-
-
-def _is_mostly_foreign(text: str) -> bool:
-    """Whether a third of the letters are none of English: what no Western language has."""
-    letters = sum(map(str.isalpha, text[: 1 << 16]))
-    return sum(sign.isalpha() and not sign.isascii() for sign in text[: 1 << 16]) > letters / 3
 
 
 def _from_header(path: Path, text: str, names: Sequence[str]) -> tuple[str, list[str], str]:
@@ -127,10 +123,11 @@ def _from_header(path: Path, text: str, names: Sequence[str]) -> tuple[str, list
     if _are_numbered(names):
         start = next((place for place, line in enumerate(lines) if line.strip()), 0)
         most = max(int(name[7:]) for name in names)
-        wide = [(sign, lines[start].count(sign) + 1) for sign in _DELIMITERS]
-        alike = [(sign, n) for sign, n in wide if n >= most and all(
-            line.count(sign) + 1 == n for line in lines[start : start + 20] if line.strip())]  # fmt: skip
-        for sign, number in sorted(alike, key=lambda pair: pair[1]):
+        first = [line for line in lines[start : start + 20] if line.strip()] or [""]
+        widths = [(sign, {line.count(sign) + 1 for line in first}) for sign in _DELIMITERS]
+        alike = [(min(width), sign) for sign, width in widths if len(width) == 1 and min(width) >= most]
+        if alike:
+            number, sign = min(alike, key=lambda pair: pair[0])
             return "\n".join(lines[start:]), [f"column_{place}" for place in range(1, number + 1)], sign
     raise DataError(f"The file '{path.name}' has no line with the columns of the release.")
 
@@ -178,24 +175,6 @@ def _plain_numbers(frame: pl.DataFrame, decimal: str | None) -> list[pl.Expr]:
 # --- files of other programs --------------------------------------------------------------------------------------
 
 
-def foreign_reader(kind: str) -> Callable[[Path, Sequence[str]], pl.DataFrame] | None:
-    """How files of an ending are read that are neither text nor Parquet nor Arrow; None: not at all."""
-    if kind in _WORKBOOKS:
-        return _workbook
-    if kind in _STATISTICS:
-        return _statistics
-    if kind in (".jsonl", ".ndjson"):
-        return lambda path, _: pl.read_ndjson(path, infer_schema_length=None)
-    if kind == ".avro":
-        return lambda path, _: pl.read_avro(path)
-    return _orc if kind == ".orc" else None
-
-
-def _orc(path: Path, _: Sequence[str]) -> pl.DataFrame:
-    orc = _brought("pyarrow.orc", "pyarrow", "arrow", path)
-    return pl.DataFrame(orc.read_table(path))
-
-
 def _brought(module: str, package: str, extra: str, path: Path) -> Any:
     """A module of a package that comes with an extra, which reading a file needs."""
     try:
@@ -232,12 +211,11 @@ def _simple(frame: pl.DataFrame) -> pl.DataFrame:
     """Numbers that are whole, and moments that are days, as such."""
     columns: list[pl.Series] = []
     for column in frame:
+        column = column.fill_nan(None) if column.dtype.is_float() else column
         present = column.drop_nulls()
-        if column.dtype.is_float():
-            column = column.fill_nan(None)
-            present = column.drop_nulls()
-            if len(present) and (present == present.round()).all() and (present.abs() < 2**53).all():
-                column = column.cast(pl.Int64)
+        if column.dtype.is_float() and len(present):
+            is_whole = (present == present.round()).all() and (present.abs() < 2**53).all()
+            column = column.cast(pl.Int64) if is_whole else column
         elif column.dtype == pl.Datetime and len(present) and (present == present.dt.date()).all():
             column = column.dt.date()
         columns.append(column.cast(pl.String) if column.dtype == pl.Null else column)
@@ -267,6 +245,16 @@ def _statistics(path: Path, _: Sequence[str]) -> pl.DataFrame:
 
 def _word(code: Any) -> str:
     return f"{code:.0f}" if isinstance(code, float) and code == round(code) else str(code)
+
+
+FOREIGN: Mapping[str, Callable[[Path, Sequence[str]], pl.DataFrame]] = {
+    **dict.fromkeys(_WORKBOOKS, _workbook),
+    **dict.fromkeys(_STATISTICS, _statistics),
+    **dict.fromkeys((".jsonl", ".ndjson"), lambda path, _: pl.read_ndjson(path, infer_schema_length=None)),
+    ".avro": lambda path, _: pl.read_avro(path),
+    ".orc": lambda path, _: pl.DataFrame(_brought("pyarrow.orc", "pyarrow", "arrow", path).read_table(path)),
+}
+"""How files of an ending are read that are neither text nor Parquet nor Arrow, given the columns of a release."""
 
 
 def without_codes(schema: Mapping[str, pl.DataType], codes: Mapping[str, Sequence[str]]) -> list[pl.Expr]:

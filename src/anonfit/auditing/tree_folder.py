@@ -5,7 +5,7 @@ tree.svg tell just that."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,18 +15,17 @@ import polars as pl
 
 from anonfit.auditing.folder import Promise, check_makers, files_as_stated, json_of, read_promise
 from anonfit.auditing.labels import read_label
-from anonfit.auditing.meanings import JsonObject, LabelMeaning, object_of, text_of
+from anonfit.auditing.meanings import JsonObject, LabelMeaning
 from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.model_trees import MODEL, SavedTree, saved_tree_of
 from anonfit.auditing.reading import open_table, require_columns
-from anonfit.auditing.report_shape import Json, alike, as_recounted, as_retold, entries, not_retold
+from anonfit.auditing.report_shape import Json, Retell, Told, alike, as_recounted, as_retold, entries, read_report
 from anonfit.auditing.request import THRESHOLDS, Request, check_request, read_demand, read_targets
 from anonfit.auditing.result import PERSONS, Audit, Finding, Share, plain
 from anonfit.errors import ReleaseError
 
-RetellTree = Callable[[Path, Json, Json], tuple[Json, Mapping[str, str]]]
-"""Given a folder, its manifest and its audit.json: that with all that follows from the rest told anew, and the texts of
-the drawings by the names of their files. Who audits lends it."""
+RetellTree = Retell
+"""The same of a tree's folder and its audit.json, with the texts of the drawings."""
 
 FORMAT = "anonfit tree release"
 REPORT = "audit.json"
@@ -155,14 +154,18 @@ class TreeFolder:
         return tuple(name for name in self.promise.having("sensitive", "insensitive") if name != self.saved.target)
 
     @property
+    def drawings(self) -> tuple[str, ...]:
+        """What the folder tells people; trees of earlier versions have no README.txt."""
+        return (*DRAWINGS, *(("README.txt",) if "README.txt" in self.files else ()))
+
+    @property
     def words(self) -> dict[str, Any]:
         """What is claimed, as an audit is asked."""
-        known = [self.saved.target] if self.class_is_public else []
-        confidence = self.promise.max_confidence
+        target, confidence = self.saved.target, self.promise.max_confidence
         return {
-            "public": [*self.public, *known],
-            "private": [*self.private, *({self.saved.target} - set(known))],
-            "target": self.saved.target,
+            "public": [*self.public, *([target] if self.class_is_public else [])],
+            "private": [*self.private, *([] if self.class_is_public else [target])],
+            "target": target,
             "k": self.promise.k,
             "diversity": [dict(demand) for demand in self.diversity],
             "max_confidence": confidence if confidence < 1 else None,
@@ -208,9 +211,7 @@ def open_tree_folder(folder: Path) -> TreeFolder:
 
 
 def training_rows(folder: TreeFolder, data: object) -> pl.DataFrame:
-    """The rows that the tree was taught with, as a table has them: without those that lack a value, if they were left
-    out, and with the classes that numbers were taken for.
-    """
+    """The rows that the tree was taught with: without those left out for a missing value, numbers in classes."""
     promise, target = folder.promise, folder.saved.target
     names = [*folder.public, *folder.private, target]
     table = open_table(data, missing=promise.missing, columns=names, codes=promise.codes)
@@ -224,105 +225,75 @@ def training_rows(folder: TreeFolder, data: object) -> pl.DataFrame:
         return frame
     numbers = frame[target].cast(pl.Float64, strict=False).to_numpy()
     classes = np.searchsorted(np.array(edges), numbers, side="right")
-    known = _intervals(folder.saved, edges)
-    names_of = pl.Series(target, [known.get(place, f"another class, {place}") for place in range(len(edges) + 1)])
-    return frame.with_columns(names_of.gather(classes.tolist()).alias(target))
-
-
-def _intervals(saved: SavedTree, edges: list[float]) -> dict[int, Any]:
-    """The classes of a tree by the place of their numbers between the edges."""
-    of_place = {}
-    for name in saved.classes:
-        read = read_label(str(name), LabelMeaning(saved.target, "continuous"))
+    known: dict[int, Any] = {}  # the classes of the tree by the place of their numbers between the edges
+    for name in folder.saved.classes:
+        read = read_label(str(name), LabelMeaning(target, "continuous"))
         if read is not None and read.intervals:
             lower = read.intervals[0].lower
-            of_place[0 if lower is None else int(np.searchsorted(edges, float(lower), side="right"))] = name
-    return of_place
+            known[0 if lower is None else int(np.searchsorted(edges, float(lower), side="right"))] = name
+    names_of = pl.Series(target, [known.get(place, f"another class, {place}") for place in range(len(edges) + 1)])
+    return frame.with_columns(names_of.gather(classes.tolist()).alias(target))
 
 
 def check_tree_folder(
     folder: TreeFolder, audit: TreeAudit | None, rows: int | None, retell: RetellTree | None
 ) -> list[Finding]:
     """All findings on the folder itself; `audit` is that of its training `rows`, where these were given."""
-    report = _read(folder.path / REPORT)
-    findings = [*files_as_stated(folder.path, folder.files, (MODEL, *_drawings(folder), REPORT)), _of_model(folder)]
-    if report is None:
+    report = read_report(folder.path / REPORT, "anonfit tree audit")
+    files = files_as_stated(folder.path, folder.files, (MODEL, *folder.drawings, REPORT))
+    findings = [*files, _of_model(folder)]
+    is_whole = report is not None and set(report) == _SECTIONS
+    if report is None or not is_whole or not all(isinstance(report[name], Mapping) for name in ("audit", "rows")):
         bad = "The audit that was written is not one of anonfit, or has sections that are none."
         return [*findings, Finding("report", "as recounted", "another", met=False, sentence=bad)]
     return [*findings, _of_figures(folder, audit, rows, report), *_of_texts(folder, report, retell)]
 
 
-def _drawings(folder: TreeFolder) -> tuple[str, ...]:
-    """What the folder tells people; trees of earlier versions have no README.txt."""
-    return (*DRAWINGS, *(("README.txt",) if "README.txt" in folder.files else ()))
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        report = object_of(text_of(path))
-    except (OSError, ValueError):
-        return None
-    whole = set(report) == _SECTIONS and isinstance(report["audit"], Mapping) and isinstance(report["rows"], Mapping)
-    return report if whole and (report["format"], report["version"]) == ("anonfit tree audit", 1) else None
-
-
 def _of_model(folder: TreeFolder) -> Finding:
     """The model reads the columns that the manifest calls quasi-identifiers as public ones, and tells what it says."""
-    saved, target = folder.saved, folder.saved.target
+    saved = folder.saved
     claimed = (folder.public, (*folder.public, *folder.private), folder.class_is_public, folder.populations)
     same = (saved.public, saved.tree.names, saved.class_is_public, saved.populations) == claimed
-    same = same and folder.promise.roles.get(target) in ("target", "sensitive", "insensitive")
-    return as_recounted(
-        "model",
-        same,
-        "The model is the one that the manifest describes.",
-        "The model has other public or private columns, or tells another kind of populations, than the manifest says.",
-    )
+    same = same and folder.promise.roles.get(saved.target) in ("target", "sensitive", "insensitive")
+    good = "The model is the one that the manifest describes."
+    bad = "The model has other public or private columns, or tells another kind of populations, than the manifest says."
+    return as_recounted("model", same, good, bad)
 
 
 def _of_figures(folder: TreeFolder, audit: TreeAudit | None, rows: int | None, report: Json) -> Finding:
     """audit.json tells what was counted, and the manifest the same."""
-    stated = report["audit"]
+    stated, k = report["audit"], folder.promise.k
     summary = {"passed": True, "k": stated.get("k"), "findings": entries(stated.get("spans")).get("findings")}
     same = alike(folder.manifest.get("audit"), summary) and stated.get("passed") is True
     if audit is None:
-        bad = "The manifest and the audit that was written tell other findings."
-        sentence = NOT_COUNTED if same else bad
+        sentence = NOT_COUNTED if same else "The manifest and the audit that was written tell other findings."
         return Finding("report figures", "as recounted", None, None if same else False, sentence)
-    same = same and alike(stated, audit.public_figures(folder.promise.k))
-    read, dropped = report["rows"].get("read"), report["rows"].get("dropped")
     left = (rows or 0) - audit.spans.rows
-    few = f"fewer than {folder.promise.k}" if 0 < left < folder.promise.k else left
-    reading = rows if few == left else f"{audit.spans.rows} or slightly more"
-    return as_recounted(
-        "report figures",
-        same and (read, dropped) == (reading, few) and len(report["rows"]) == 2,
-        "The audit that was written tells the figures of the tree.",
-        "The audit that was written, or the manifest, tells other figures than were counted.",
-    )
+    of_rows: Any = {"read": rows, "dropped": left}
+    if 0 < left < k:
+        of_rows = {"read": f"{audit.spans.rows} or slightly more", "dropped": f"fewer than {k}"}
+    same = same and alike(stated, audit.public_figures(k)) and report["rows"] == of_rows
+    good = "The audit that was written tells the figures of the tree."
+    bad = "The audit that was written, or the manifest, tells other figures than were counted."
+    return as_recounted("report figures", same, good, bad)
 
 
 def _of_texts(folder: TreeFolder, report: Json, retell: RetellTree | None) -> list[Finding]:
     """All that follows from model, manifest and figures is what they give, and the drawings are those of the tree."""
-    sentences = {
+    told: dict[str, Told] = {
         "report texts": (
+            (),
             "The sentences of the audit follow from the tree.",
             "The audit that was written says something else.",
         ),
         "drawings": (
+            folder.drawings,
             "The drawings and pages are those of the tree.",
             "tree.txt, tree.svg, report.html or README.txt are no drawings or pages of the tree.",
         ),
     }
-    if retell is None:
-        return not_retold(sentences, "draws a tree and tells its audit anew")
-
-    def compare(tell: RetellTree = retell) -> tuple[bool, bool]:
-        retold, drawn = tell(folder.path, folder.manifest, report)
-        same = all(text_of(folder.path / name) == drawn[name] for name in _drawings(folder))
-        return alike(dict(report), dict(retold)), same
-
-    return as_retold(sentences, compare, made_by=folder.manifest.get("anonfit"), what="it")
+    code = "draws a tree and tells its audit anew"
+    return as_retold(folder.path, folder.manifest, report, retell, told, code=code, what="it")
 
 
 def _unknown(demands: Sequence[tuple[str, Any, str | None]]) -> tuple[Finding, ...]:
@@ -332,11 +303,10 @@ def _unknown(demands: Sequence[tuple[str, Any, str | None]]) -> tuple[Finding, .
 
 def uncounted(folder: TreeFolder) -> TreeAudit:
     """The audit of a tree without its training rows: no figures, and nothing that is known to be met."""
-    words, promise = folder.words, folder.promise
+    words, promise, target = folder.words, folder.promise, folder.saved.target
     asked: list[tuple[str, Any, str | None]] = [("k", promise.k, None)]
     asked += [(demand["model"], demand["column"], demand["column"]) for demand in folder.diversity]
-    if promise.max_confidence < 1:
-        asked.append(("max_confidence", promise.max_confidence, folder.saved.target))
+    asked += [("max_confidence", promise.max_confidence, target)] if promise.max_confidence < 1 else []
     nobody = pl.DataFrame({"span": []})
     spans = replace(
         audit_request(Request(nobody, ("span",), k=promise.k, thresholds=THRESHOLDS, missing=())),
@@ -347,7 +317,7 @@ def uncounted(folder: TreeFolder) -> TreeAudit:
         kind="tree",
         public=tuple(words["public"]),
         private=tuple(words["private"]),
-        target=folder.saved.target,
+        target=target,
         class_is_public=folder.class_is_public,
         outcomes=len(folder.saved.tree.leaves),
         spans=spans,
@@ -362,10 +332,11 @@ def not_counted(asked: Mapping[str, Any], target: str) -> tuple[Finding, ...]:
     check_request(Request(pl.DataFrame({"span": []}), ("span",), k=asked.get("k")))
     limits: list[tuple[str, Any, str | None]] = [("k", asked["k"], None)] if "k" in asked else []
     if "max_confidence" in asked:
-        (limit,) = read_targets([target], asked["max_confidence"])
-        limits.append((limit.model, asked["max_confidence"], target))
+        read_targets([target], asked["max_confidence"])
+        limits.append(("max_confidence", asked["max_confidence"], target))
     models = [read_demand(entry) for entry in asked.get("diversity", ())]
-    return _unknown([*limits, *((demand.model, demand.column, demand.column) for demand in models)])
+    limits += [(demand.model, demand.column, demand.column) for demand in models]
+    return _unknown(limits)
 
 
 def claimed(

@@ -8,27 +8,17 @@ whatever the private ones are. Rows of one span cannot be told apart by the mode
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import prod
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
+from anonfit.auditing import model_trees
 from anonfit.auditing.coding import Coded, IntArray, RowPersons, group_rows, join_codes, numbered, persons_in_groups
-from anonfit.auditing.model_trees import (
-    FittedTrees,
-    ModelTree,
-    SavedTree,
-    cells_of,
-    feature_names,
-    is_fitted_tree,
-    leaf_of_rows,
-    points_of,
-    read_fitted,
-    route,
-    saved_tree_of,
-)
+from anonfit.auditing.model_trees import FittedTrees, ModelTree, SavedTree
 from anonfit.auditing.result import Finding
 from anonfit.errors import DataError, listed
 
@@ -41,26 +31,22 @@ def spans_of_tree(tree: ModelTree, frame: pl.DataFrame, public: Sequence[str]) -
     A leaf is in the span if the public tests on its path hold and some private values pass the others. A path is one
     conjunction, so private values need not be enumerated: it is enough that each column has a cell left.
     """
-    cells = cells_of(tree, frame, public)
-    point_of_row, first = points_of(tree, cells, len(frame))
-    leaves = tree.leaves
-    place = {leaf: number for number, leaf in enumerate(leaves)}
+    point_of_row, count, cells = model_trees.points_of(tree, frame, public)
+    leaves = np.array(tree.leaves, np.int64)
+    place = {leaf: number for number, leaf in enumerate(tree.leaves)}
     width = (len(leaves) + 7) // 8
     step = max(1, _BYTES_AT_ONCE // width)
     numbers: dict[bytes, int] = {}
-    of_point = np.empty(len(first), np.int64)
-    for begin in range(0, len(first), step):
-        chosen = first[begin : begin + step]
-        bits = np.zeros((len(chosen), width), np.uint8)  # (point, leaf / 8)
-        for leaf, here in route(tree, {number: of_row[chosen] for number, of_row in cells.items()}, len(chosen)):
+    span_of_point: list[int] = []
+    for begin in range(0, count, step):
+        bits = np.zeros((min(step, count - begin), width), np.uint8)  # (point, leaf / 8)
+        here = {number: of_point[begin : begin + step] for number, of_point in cells.items()}
+        for leaf, points in model_trees.route(tree, here, len(bits)):
             byte, bit = divmod(place[leaf], 8)
-            bits[here, byte] |= np.uint8(1 << bit)
-        spans, which = np.unique(bits, axis=0, return_inverse=True)
-        names = np.array([numbers.setdefault(span.tobytes(), len(numbers)) for span in spans], np.int64)
-        of_point[begin : begin + len(chosen)] = names[which.reshape(-1)]
-    every = np.array(leaves, np.int64)
+            bits[points, byte] |= np.uint8(1 << bit)
+        span_of_point += [numbers.setdefault(span.tobytes(), len(numbers)) for span in bits]
     held = (np.unpackbits(np.frombuffer(bits, np.uint8), count=len(leaves), bitorder="little") for bits in numbers)
-    return of_point[point_of_row], [every[member == 1] for member in held]
+    return np.array(span_of_point, np.int64)[point_of_row], [leaves[member == 1] for member in held]
 
 
 def joined_spans(several: Sequence[IntArray], rows: int) -> IntArray:
@@ -82,21 +68,21 @@ def spans_of_model(
     outcomes: Outcomes,
     data: Any,
     frame: pl.DataFrame,
-    *,
+    columns: Sequence[str],
     public: Sequence[str],
-    private: Sequence[str],
     domains: Mapping[str, Sequence[object]],
     limit: int,
 ) -> tuple[IntArray, int]:
     """The span of every row, numbered from 0, and how many outcomes were met. The model is asked for at most `limit` of
-    them. `data` are the rows as it reads them, a pandas or polars frame with the columns in its order, `frame` the same
-    rows; private columns can have the values of `domains`, the others those in the data.
+    them. `data` are the rows as it reads them, a pandas or polars frame with its `columns` in their order, `frame` the
+    same rows; private columns can have the values of `domains`, the others those in the data.
     """
+    private = [name for name in columns if name not in public]
     if strange := [name for name in domains if name not in private]:
         raise DataError(f"Values are given for {listed(strange)}, which the model reads as no private column.")
-    grouping = group_rows(frame.select(public), len(frame))
+    grouping = group_rows(frame.select(name for name in columns if name in public), len(frame))
     donors = {name: _donors(name, frame, domains) for name in private}
-    combinations = prod(count for _, count in donors.values())
+    combinations = prod(map(len, donors.values()))
     asked = grouping.count * combinations
     if asked > limit:
         raise DataError(
@@ -111,26 +97,28 @@ def spans_of_model(
         codes = _coded(outcomes(rows), len(points), seen)
         # The limit keeps the number of outcomes below 2**31, whatever the model gives.
         pairs = np.union1d(pairs, (points << 31) | codes)
-    return _spans(pairs, grouping.count)[grouping.of_row], len(seen)
+    # Public combinations with the same set of outcomes have one span.
+    begins, outcome = np.searchsorted(pairs >> 31, np.arange(grouping.count + 1)), pairs & ((1 << 31) - 1)
+    sets = [outcome[begin:end].tobytes() for begin, end in pairwise(begins.tolist())]
+    numbers = {span: number for number, span in enumerate(dict.fromkeys(sets))}
+    return np.array([numbers[span] for span in sets], np.int64)[grouping.of_row], len(seen)
 
 
-def _donors(name: str, frame: pl.DataFrame, domains: Mapping[str, Sequence[object]]) -> tuple[Any, int]:
-    """The values that a private column can have: given ones, or the rows that have each; and how many they are."""
-    if name in domains:
-        values = list(dict.fromkeys(domains[name]))
-        if not values:
-            raise DataError(f"No values are given for the private column '{name}'.")
-        return values, len(values)
-    first = group_rows(frame.select(name), len(frame)).first
-    return first, len(first)
+def _donors(name: str, frame: pl.DataFrame, domains: Mapping[str, Sequence[object]]) -> list[object] | IntArray:
+    """The values that a private column can have: given ones, or the rows that have each."""
+    if name not in domains:
+        return group_rows(frame.select(name), len(frame)).first
+    if not domains[name]:
+        raise DataError(f"No values are given for the private column '{name}'.")
+    return list(dict.fromkeys(domains[name]))
 
 
-def _rows(data: Any, rows: IntArray, choices: IntArray, donors: Mapping[str, tuple[Any, int]]) -> Any:
+def _rows(data: Any, rows: IntArray, choices: IntArray, donors: Mapping[str, list[object] | IntArray]) -> Any:
     """The rows to ask for, of the kind the data is of: public values of some rows, private ones as chosen."""
     is_pandas = not isinstance(data, pl.DataFrame)
     asked = data.iloc[rows].reset_index(drop=True) if is_pandas else data[rows]
-    for name, (values, count) in donors.items():
-        choices, which = np.divmod(choices, count)
+    for name, values in donors.items():
+        choices, which = np.divmod(choices, len(values))
         if isinstance(values, list):
             column = _declared(values, data[name], name)
         else:
@@ -163,23 +151,21 @@ def _coded(given: Any, expected: int, seen: dict[Any, int]) -> IntArray:
     if outcomes.dtype == object:
         return np.array([seen.setdefault(outcome, len(seen)) for outcome in outcomes.tolist()], np.int64)
     distinct, which = np.unique(outcomes, return_inverse=True)
-    numbers = [
-        seen.setdefault("not a number" if outcome != outcome else outcome, len(seen)) for outcome in distinct.tolist()
-    ]
-    return np.array(numbers, np.int64)[which.reshape(-1)]
-
-
-def _spans(pairs: IntArray, points: int) -> IntArray:
-    """The span of every public combination: those with the same set of outcomes have one. pairs: rising"""
-    begins = np.searchsorted(pairs >> 31, np.arange(points + 1))
-    outcomes = pairs & ((1 << 31) - 1)
-    numbers: dict[bytes, int] = {}
-    sets = (outcomes[begins[point] : begins[point + 1]].tobytes() for point in range(points))
-    return np.array([numbers.setdefault(outcomes_of_point, len(numbers)) for outcomes_of_point in sets], np.int64)
+    named = ("not a number" if outcome != outcome else outcome for outcome in distinct.tolist())
+    return np.array([seen.setdefault(outcome, len(seen)) for outcome in named], np.int64)[which.reshape(-1)]
 
 
 PLACES = 3
 """Decimal places of the shares in a tree whose populations are relative."""
+_THRESHOLDS = (
+    "Thresholds of scikit-learn lie halfway between values of two training rows; what these tell of their rows is not "
+    "covered."
+)
+_OTHER_ROWS = (
+    "The leaves of the tree hold other numbers of rows than it was taught with: the data are not its training data, "
+    "and nothing is known of the individuals who are in these."
+)
+_FOREST = "All trees are taken to be released, each with its number of rows in every leaf."
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,14 +191,14 @@ class ModelSpans:
 
 def open_model(model: Any, features: Sequence[str] | None, named: Sequence[str]) -> AuditedModel:
     """A model and the columns it reads; `named` are all columns named for the audit but the class."""
-    saved = saved_tree_of(model)
+    saved = model_trees.saved_tree_of(model)
     if saved is not None:
         return AuditedModel(saved.tree.names, saved)
-    columns = feature_names(model, features)
-    if is_fitted_tree(model):
+    columns = model_trees.feature_names(model, features)
+    if model_trees.tree_arrays(model):
         if columns is None:
             raise DataError("The model does not know the names of its columns: give them as 'features', in its order.")
-        return AuditedModel(columns, read_fitted(model, columns))
+        return AuditedModel(columns, model_trees.read_fitted(model, columns))
     outcomes = getattr(model, "predict", model)
     if not callable(outcomes) or isinstance(model, type):
         raise DataError(
@@ -222,91 +208,77 @@ def open_model(model: Any, features: Sequence[str] | None, named: Sequence[str])
     return AuditedModel(tuple(named) if columns is None else columns, outcomes)
 
 
+@dataclass(frozen=True, slots=True)
+class ModelColumns:
+    """The columns of an audit by what an attacker knows."""
+
+    public: tuple[str, ...]
+    private: tuple[str, ...]
+    target: str | None
+    entity: str | None
+    numbers: str | None  # the number of individuals that a row stands for, be it one or several rows
+    times: str | None  # the same, where these are different rows
+
+    @property
+    def class_is_public(self) -> bool:
+        """Whether an attacker knows the class."""
+        return self.target in self.public
+
+
 def spans_of(
-    model: AuditedModel,
-    data: Any,
-    frame: pl.DataFrame,
-    *,
-    public: Sequence[str],
-    target: str | None,
-    persons: RowPersons,
-    domains: Mapping[str, Sequence[object]],
-    limit: int,
-    times: IntArray | None = None,
+    model: AuditedModel, data: Any, frame: pl.DataFrame, columns: ModelColumns, persons: RowPersons, **asking: Any
 ) -> ModelSpans:
-    """The spans of a model over the rows it was taught with; each is there so many times, once if that is not said."""
+    """The spans of a model over the rows it was taught with; `asking` is for one that is no tree: domains and limit."""
+    public = columns.public
     unknown = [name for name in model.columns if name not in frame.columns]
     if unknown:
         raise DataError(f"The model reads {listed(unknown)}; name it as a public or as a private column.")
-    if domains and isinstance(model.held, SavedTree | FittedTrees):
+    if asking["domains"] and isinstance(model.held, SavedTree | FittedTrees):
         raise DataError("'domains' are for models that are asked for outcomes; of a tree, all values are covered.")
     if isinstance(model.held, SavedTree):
-        return _of_saved(model.held, frame, public, target, persons)
+        findings = () if columns.target is None else (_populations(model.held, frame, columns.target, persons),)
+        return _of_trees((model.held.tree,), frame, public, findings)
     if isinstance(model.held, FittedTrees):
-        return _of_fitted(model.held, frame, public, times)
-    read_public = [name for name in model.columns if name in public]
-    rows = data if isinstance(data, pl.DataFrame) else frame
-    if type(data).__module__.partition(".")[0] == "pandas":
-        rows = data
-    of_row, outcomes = spans_of_model(
-        model.held,
-        rows[list(model.columns)],
-        frame,
-        public=read_public,
-        private=[name for name in model.columns if name not in public],
-        domains=domains,
-        limit=limit,
-    )
+        trees, taught, times = model.held.trees, model.held.rows, persons.numbers if columns.times else None
+        findings = () if taught is None else (_training_rows(trees[0], frame, taught, times),)
+        spans = _of_trees(trees, frame, public, findings)
+        return replace(spans, notes=(_THRESHOLDS, _FOREST) if len(trees) > 1 else (_THRESHOLDS,))
+    as_given = isinstance(data, pl.DataFrame) or type(data).__module__.partition(".")[0] == "pandas"
+    rows: Any = data if as_given else frame
+    read = rows[list(model.columns)]
+    of_row, outcomes = spans_of_model(model.held, read, frame, model.columns, public, **asking)
     note = "Private columns were taken to have the values that are in the data or were given, and no others."
     return ModelSpans("model", of_row, outcomes, notes=(note,))
 
 
-def _of_fitted(fitted: FittedTrees, frame: pl.DataFrame, public: Sequence[str], times: IntArray | None) -> ModelSpans:
-    several = [spans_of_tree(tree, frame, public) for tree in fitted.trees]
+def _of_trees(
+    trees: tuple[ModelTree, ...], frame: pl.DataFrame, public: Sequence[str], findings: tuple[Finding, ...]
+) -> ModelSpans:
+    several = [spans_of_tree(tree, frame, public) for tree in trees]
     of_row = joined_spans([spans for spans, _ in several], len(frame))
-    kind: Literal["tree", "forest"] = "tree" if len(several) == 1 else "forest"
-    trees = tuple((tree, spans) for tree, (spans, _) in zip(fitted.trees, several, strict=True))
-    leaves = _renumbered(of_row, several[0][0], several[0][1]) if kind == "tree" else ()
-    notes = [
-        "Thresholds of scikit-learn lie halfway between values of two training rows; what these tell of their "
-        "rows is not covered."
-    ]
-    if kind == "forest":
-        notes.append("All trees are taken to be released, each with its number of rows in every leaf.")
-    findings = () if fitted.rows is None else (_training_rows(fitted.trees[0], frame, fitted.rows[0], times),)
-    outcomes = sum(len(tree.leaves) for tree in fitted.trees)
-    return ModelSpans(kind, of_row, outcomes, trees, leaves, findings, tuple(notes))
-
-
-def _renumbered(new: IntArray, old: IntArray, leaves: list[IntArray]) -> tuple[tuple[int, ...], ...]:
-    """The leaves of every span under its new number."""
-    _, first = np.unique(new, return_index=True)
-    return tuple(tuple(leaves[number].tolist()) for number in old[first].tolist())
+    leaves: tuple[tuple[int, ...], ...] = ()
+    if len(several) == 1:
+        ((spans, of_span),) = several
+        _, first = np.unique(of_row, return_index=True)
+        leaves = tuple(tuple(of_span[number].tolist()) for number in spans[first].tolist())
+    return ModelSpans(
+        "tree" if len(several) == 1 else "forest",
+        of_row,
+        sum(len(tree.leaves) for tree in trees),
+        tuple((tree, spans) for tree, (spans, _) in zip(trees, several, strict=True)),
+        leaves,
+        findings,
+    )
 
 
 def _training_rows(tree: ModelTree, frame: pl.DataFrame, rows: IntArray, times: IntArray | None) -> Finding:
     """Whether the data are the rows that the tree was taught with, as far as its leaves say how many they were."""
-    counted = np.bincount(leaf_of_rows(tree, frame), weights=times, minlength=len(rows))
-    same = bool((counted[tree.leaves] == rows[tree.leaves]).all())
-    sentence = "The leaves of the tree hold as many rows as it was taught with."
-    if not same:
-        sentence = (
-            "The leaves of the tree hold other numbers of rows than it was taught with: the data are not its training "
-            "data, and nothing is known of the individuals who are in these."
-        )
-    return Finding("training data", "the rows it was taught with", "these" if same else "others", same, sentence)
-
-
-def _of_saved(
-    saved: SavedTree, frame: pl.DataFrame, public: Sequence[str], target: str | None, persons: RowPersons
-) -> ModelSpans:
-    of_row, leaves = spans_of_tree(saved.tree, frame, public)
-    renumbered = joined_spans([of_row], len(frame))
-    findings = () if target is None else (_populations(saved, frame, target, persons),)
-    members = _renumbered(renumbered, of_row, leaves)
-    return ModelSpans(
-        "tree", renumbered, len(saved.tree.leaves), ((saved.tree, renumbered),), members, findings=findings
-    )
+    counted = np.bincount(model_trees.leaf_of_rows(tree, frame), weights=times, minlength=len(rows))
+    if (counted[tree.leaves] == rows[tree.leaves]).all():
+        found, met, sentence = "these", True, "The leaves of the tree hold as many rows as it was taught with."
+    else:
+        found, met, sentence = "others", False, _OTHER_ROWS
+    return Finding("training data", "the rows it was taught with", found, met, sentence)
 
 
 def _populations(saved: SavedTree, frame: pl.DataFrame, target: str, persons: RowPersons) -> Finding:
@@ -338,10 +310,8 @@ def class_name(value: object) -> str:
 def _counts(
     tree: ModelTree, frame: pl.DataFrame, classes: IntArray, width: int, persons: RowPersons
 ) -> tuple[IntArray, IntArray]:
-    """(leaf, class) the persons in every bin, and those who tell the class of the leaf: its own or, where it has none,
-    those of the nearest node above that has any.
-    """
-    keys = leaf_of_rows(tree, frame) * width + classes
+    """(leaf, class) the persons of every bin, and those who tell its class: its own, or the nearest node's above."""
+    keys = model_trees.leaf_of_rows(tree, frame) * width + classes
     counts = persons_in_groups(persons, keys, len(tree.tested) * width).reshape(-1, width)
     for node in range(len(counts) - 1, -1, -1):  # children stand after their parents
         for child in tree.children[node]:

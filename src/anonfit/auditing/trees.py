@@ -5,76 +5,26 @@ Wolff, k-Anonymous Decision Tree Induction, Definition 7)."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.coding import (
-    IntArray,
-    RowGroups,
-    RowPersons,
-    coded_values,
-    count_values,
-    group_rows,
-    most_frequent,
-    persons_in_groups,
-    read_persons,
-)
+from anonfit.auditing import coding, tree_folder, tree_models
+from anonfit.auditing.coding import IntArray, RowGroups, RowPersons
 from anonfit.auditing.counting import group_sizes, share_of
 from anonfit.auditing.measuring import audit_request
-from anonfit.auditing.model_trees import MODEL, ModelTree, SavedTree
+from anonfit.auditing.model_trees import MODEL, SavedTree
 from anonfit.auditing.reading import open_table, require_columns
 from anonfit.auditing.request import THRESHOLDS, Request, read_demand, read_targets
 from anonfit.auditing.result import Audit, CountedFigure, Share
-from anonfit.auditing.tree_folder import (
-    ClassExposure,
-    OneTree,
-    RetellTree,
-    Span,
-    TreeAudit,
-    check_tree_folder,
-    claimed,
-    is_tree_folder,
-    not_counted,
-    open_tree_folder,
-    training_rows,
-    uncounted,
-)
-from anonfit.auditing.tree_models import AuditedModel, ModelSpans, class_name, joined_spans, open_model, spans_of
+from anonfit.auditing.tree_folder import ClassExposure, OneTree, RetellTree, Span, TreeAudit
+from anonfit.auditing.tree_models import AuditedModel, ModelColumns, ModelSpans
 from anonfit.errors import DataError, listed, refuse_fork
 
 CONFIDENCES = (0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """The columns of an audit by what an attacker knows."""
-
-    public: tuple[str, ...]
-    private: tuple[str, ...]
-    target: str | None
-    entity: str | None
-    count: str | None
-    times: str | None = None
-
-    @property
-    def numbers(self) -> str | None:
-        """The column with the number of individuals that a row stands for, be it one or several rows."""
-        return self.count if self.times is None else self.times
-
-    @property
-    def class_is_public(self) -> bool:
-        """Whether an attacker knows the class."""
-        return self.target in self.public
-
-    @property
-    def all(self) -> list[str]:
-        """Every column that is needed."""
-        named = [*self.public, *self.private, self.entity, self.numbers]
-        return [name for name in dict.fromkeys(named) if name is not None]
 
 
 def audit_tree(
@@ -134,7 +84,7 @@ def audit_tree(
         (2, True, 2)
     """
     refuse_fork()
-    if is_tree_folder(model):
+    if tree_folder.is_tree_folder(model):
         asked: dict[str, Any] = {"public": public, "private": private, "k": k, "target": target, "diversity": diversity}
         asked |= {"max_confidence": max_confidence, "entity": entity, "count": count, "times": times}
         asked = {name: value for name, value in asked.items() if value is not None and value != ()}
@@ -142,67 +92,47 @@ def audit_tree(
     if data is None:
         raise DataError("An audit of a model needs the rows that it was taught with.")
     named = [*(public or ()), *(private or ())]
-    opened = open_model(model, features, [name for name in named if name != target])
+    opened = tree_models.open_model(model, features, [name for name in named if name != target])
     if times is not None and (entity is not None or count is not None):
         raise DataError("'times' says how often a row was there; 'entity' and 'count' cannot be given beside it.")
-    columns = replace(_columns(opened, public, private, target=target, entity=entity, count=count), times=times)
+    known = _known(opened, public, private, target)
+    columns = ModelColumns(*known, entity=entity, numbers=count if times is None else times, times=times)
     table = open_table(data, missing=("",) if missing is None else missing)
-    require_columns(table, columns.all, purpose="named for the audit")
-    frame = table.frame(columns.all)
+    persons_of = [name for name in (entity, columns.numbers) if name is not None]
+    needed = list(dict.fromkeys([*columns.public, *columns.private, *persons_of]))
+    require_columns(table, needed, purpose="named for the audit")
+    frame = table.frame(needed)
     if not len(frame):
         raise DataError("The data has no rows, so there is nobody to protect.")
-    persons = read_persons(frame, entity=entity, count=columns.numbers)
-    spans = spans_of(
-        opened,
-        data,
-        frame,
-        public=columns.public,
-        target=columns.target,
-        persons=persons,
-        domains=domains or {},
-        limit=limit,
-        times=None if times is None else persons.numbers,
-    )
+    persons = coding.read_persons(frame, entity=entity, count=columns.numbers)
+    spans = tree_models.spans_of(opened, data, frame, columns, persons, domains=domains or {}, limit=limit)
     demands = {"k": k, "diversity": diversity, "max_confidence": max_confidence}
     return _measured(columns, frame, persons, spans, demands, tuple(confidences))
 
 
-def _of_folder(
-    path: Path,
-    data: Any,
-    asked: dict[str, Any],
-    retell: RetellTree | None,
-    *,
-    missing: Sequence[str] | None,
-    limit: int,
-) -> TreeAudit:
+def _of_folder(path: Path, data: Any, asked: dict[str, Any], retell: RetellTree | None, **words: Any) -> TreeAudit:
     """The folder of a published tree: what it claims and, apart from that, what is asked of it here."""
-    folder = open_tree_folder(path)
-    if missing is not None:
-        folder = replace(folder, promise=replace(folder.promise, missing=tuple(missing)))
+    folder = tree_folder.open_tree_folder(path)
+    if words["missing"] is not None:
+        folder = replace(folder, promise=replace(folder.promise, missing=tuple(words["missing"])))
     if data is None:
-        of_caller = not_counted(asked, folder.saved.target)
-        return claimed(uncounted(folder), folder, check_tree_folder(folder, None, None, retell), of_caller)
-    rows, words = training_rows(folder, data), {**folder.words, "missing": (), "limit": limit}
+        of_caller = tree_folder.not_counted(asked, folder.saved.target)
+        findings = tree_folder.check_tree_folder(folder, None, None, retell)
+        return tree_folder.claimed(tree_folder.uncounted(folder), folder, findings, of_caller)
+    rows, claims = tree_folder.training_rows(folder, data), {**folder.words, "missing": (), "limit": words["limit"]}
     height = open_table(data, missing=folder.promise.missing, columns=list(folder.public)).height()
-    own = audit_tree(path / MODEL, rows, **words)
-    audited = claimed(own, folder, check_tree_folder(folder, own, height, retell))
+    own = audit_tree(path / MODEL, rows, **claims)
+    audited = tree_folder.claimed(own, folder, tree_folder.check_tree_folder(folder, own, height, retell))
     if not asked:
         return audited
-    other = audit_tree(path / MODEL, rows, **{**words, "k": None, "diversity": (), "max_confidence": None, **asked})
+    other = audit_tree(path / MODEL, rows, **{**claims, "k": None, "diversity": (), "max_confidence": None, **asked})
     of_spans = [finding for finding in other.findings if finding.name != "populations"]
-    return claimed(audited, folder, (), of_spans)
+    return tree_folder.claimed(audited, folder, (), of_spans)
 
 
-def _columns(
-    model: AuditedModel,
-    public: Sequence[str] | None,
-    private: Sequence[str] | None,
-    *,
-    target: str | None,
-    entity: str | None,
-    count: str | None,
-) -> _Columns:
+def _known(
+    model: AuditedModel, public: Sequence[str] | None, private: Sequence[str] | None, target: str | None
+) -> tuple[tuple[str, ...], tuple[str, ...], str | None]:
     """Public and private columns, and the class: the one that the model does not read."""
     saved = model.held if isinstance(model.held, SavedTree) else None
     if isinstance(public, str) or isinstance(private, str):
@@ -210,7 +140,8 @@ def _columns(
     if public is None and private is None and saved is not None:
         target = target or saved.target
         known = (target,) if saved.class_is_public else ()
-        public, private = (*saved.public, *known), (*saved.private, *({target} - set(known)))
+        private = [name for name in saved.tree.names if name not in saved.public]
+        public, private = (*saved.public, *known), (*private, *({target} - set(known)))
     public, private = tuple(public or ()), tuple(private or ())
     if both := sorted(set(public) & set(private)):
         raise DataError(f"Both public and private: {listed(both)}; a column is one of these.")
@@ -226,11 +157,11 @@ def _columns(
         raise DataError(f"The class '{target}' is among neither the public nor the private columns; add it to one.")
     if target is not None and target in model.columns:
         raise DataError(f"The model reads '{target}', so it cannot be the class.")
-    return _Columns(public, private, target or (rest[0] if rest else None), entity, count)
+    return public, private, target or (rest[0] if rest else None)
 
 
 def _measured(
-    columns: _Columns,
+    columns: ModelColumns,
     frame: pl.DataFrame,
     persons: RowPersons,
     model: ModelSpans,
@@ -240,11 +171,15 @@ def _measured(
     """The figures of spans, which are told apart by a class that is public."""
     of_row, hidden, k = model.of_row, columns.target, demands["k"]
     if columns.class_is_public:
-        classes = group_rows(frame.select(columns.target), len(frame)).of_row
-        of_row, hidden = joined_spans([of_row, classes], len(frame)), None
+        classes = coding.group_rows(frame.select(columns.target), len(frame)).of_row
+        of_row, hidden = tree_models.joined_spans([of_row, classes], len(frame)), None
     values = None if hidden is None else frame[hidden]
-    sizes = persons_in_groups(persons, of_row, int(of_row.max()) + 1)
-    spans = _audit(columns, frame, of_row, **demands)
+    spans = _audit(columns, frame, of_row, demands)
+    trees = []
+    for tree, of_tree in model.trees:
+        of_one = group_sizes(coding.persons_in_groups(persons, of_tree, int(of_tree.max()) + 1), k)
+        certain = None if values is None else _exposed(persons, of_tree, values, (1.0,))[0].persons
+        trees.append(OneTree(len(tree.leaves), of_one.groups, of_one.smallest, of_one.persons_below_k, certain))
     return TreeAudit(
         kind=model.kind,
         public=columns.public,
@@ -254,13 +189,13 @@ def _measured(
         outcomes=model.outcomes,
         spans=replace(spans, findings=(*model.findings, *spans.findings), notes=(*spans.notes, *model.notes)),
         exposed=() if values is None else _exposed(persons, of_row, values, confidences),
-        trees=tuple(_one_tree(tree, of_tree, persons, values, k) for tree, of_tree in model.trees),
-        of_spans=_of_spans(columns, frame, model, of_row, sizes),
+        trees=tuple(trees),
+        of_spans=_of_spans(columns, frame, model, persons, of_row),
     )
 
 
 def _of_spans(
-    columns: _Columns, frame: pl.DataFrame, model: ModelSpans, of_row: IntArray, sizes: IntArray
+    columns: ModelColumns, frame: pl.DataFrame, model: ModelSpans, persons: RowPersons, of_row: IntArray
 ) -> tuple[Span, ...]:
     """The spans of a single tree; of_row: those that a public class tells apart."""
     if not model.leaves:
@@ -268,28 +203,21 @@ def _of_spans(
     _, first = np.unique(of_row, return_index=True)
     classes: list[str | None] = [None] * len(first)
     if columns.class_is_public and columns.target is not None:
-        classes = [class_name(value) for value in frame[columns.target].gather(first).to_list()]
+        classes = [tree_models.class_name(value) for value in frame[columns.target].gather(first).to_list()]
     leaves = [model.leaves[number] for number in model.of_row[first].tolist()]
-    spans = [Span(*value) for value in zip(sizes.tolist(), leaves, classes, strict=True)]
+    sizes = coding.persons_in_groups(persons, of_row, len(first)).tolist()
+    spans = [Span(*value) for value in zip(sizes, leaves, classes, strict=True)]
     # Not as they come: whose row is the first tells something of its person.
     return tuple(sorted(spans, key=lambda span: (span.leaves, span.of_class or "")))
 
 
-def _audit(
-    columns: _Columns,
-    frame: pl.DataFrame,
-    of_row: IntArray,
-    *,
-    k: int | None,
-    diversity: Sequence[Mapping[str, Any]],
-    max_confidence: float | None,
-) -> Audit:
+def _audit(columns: ModelColumns, frame: pl.DataFrame, of_row: IntArray, asked: Mapping[str, Any]) -> Audit:
     """The audit of the table in which everybody's span stands in place of the public columns."""
     span = "span"
     while span in frame.columns:
         span += "_"
     private = [name for name in columns.private if name != columns.entity]
-    demands = tuple(read_demand(entry) for entry in diversity)
+    max_confidence, demands = asked["max_confidence"], tuple(read_demand(entry) for entry in asked["diversity"])
     if strange := [demand.column for demand in demands if demand.column not in private]:
         raise DataError(f"Diversity is asked of {listed(strange)}, which is no private column.")
     # Other private columns are not told of anybody, so nothing is said of them.
@@ -303,7 +231,7 @@ def _audit(
         Request(
             data=table,
             quasi_identifiers=(span,),
-            k=k,
+            k=asked["k"],
             entity=columns.entity,
             count=columns.numbers,
             diversity=demands,
@@ -312,42 +240,30 @@ def _audit(
             missing=(),
         )
     )
-    return audited if columns.times is None else _of_all_rows(audited, columns.times)
-
-
-def _of_all_rows(audited: Audit, times: str) -> Audit:
-    """What an audit of different rows says of all rows, of which each is an individual."""
+    if columns.times is None:
+        return audited
+    # What is said of different rows is meant of all rows, of which each is an individual.
     rows = audited.persons
-    columns = tuple(
+    raw_columns = tuple(
         replace(column, distinct=CountedFigure(round(column.distinct.value * audited.rows) / rows, rows))
         for column in audited.raw_columns
-        if column.name != times
+        if column.name != columns.times
     )
-    suppressed = Share(0, rows)
-    return replace(audited, rows=rows, counted=RowPersons().counted, raw_columns=columns, suppressed_rows=suppressed)
+    return replace(audited, rows=rows, counted="rows", raw_columns=raw_columns, suppressed_rows=Share(0, rows))
 
 
 def _exposed(
     persons: RowPersons, of_row: IntArray, values: pl.Series, confidences: tuple[float, ...]
 ) -> tuple[ClassExposure, ...]:
     """How many individuals are in spans of which so large a part has one class."""
-    column = coded_values(values)
-    groups = int(of_row.max()) + 1
-    sizes = persons_in_groups(persons, of_row, groups)
-    grouping = RowGroups(of_row, groups, of_row[:0])
-    most = most_frequent(count_values(persons, grouping, column, sizes=sizes))
     if not all(isinstance(share, int | float | np.floating) and 0 < share <= 1 for share in confidences):
         raise DataError("A confidence is above 0 and at most 1.")
+    groups = int(of_row.max()) + 1
+    sizes = coding.persons_in_groups(persons, of_row, groups)
+    grouping = RowGroups(of_row, groups, of_row[:0])
+    most = coding.most_frequent(coding.count_values(persons, grouping, coding.coded_values(values), sizes=sizes))
     # 85 % of 20 persons are 17, though 0.85 * 20 may come out a little larger.
     return tuple(
         ClassExposure(confidence, share_of(sizes, most >= confidence * sizes * (1 - 1e-12)))
         for confidence in sorted({*confidences, 1.0})
     )
-
-
-def _one_tree(
-    tree: ModelTree, of_row: IntArray, persons: RowPersons, values: pl.Series | None, k: int | None
-) -> OneTree:
-    sizes = group_sizes(persons_in_groups(persons, of_row, int(of_row.max()) + 1), k)
-    certain = None if values is None else _exposed(persons, of_row, values, (1.0,))[0].persons
-    return OneTree(len(tree.leaves), sizes.groups, sizes.smallest, sizes.persons_below_k, certain)

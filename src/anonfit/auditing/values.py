@@ -8,37 +8,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from itertools import count
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from anonfit.auditing import coding
 from anonfit.auditing.boxes import as_moments, distinct_texts, leaf_placer, on_line, placed_on_line
-from anonfit.auditing.coding import (
-    Coded,
-    FloatArray,
-    IntArray,
-    RowPersons,
-    ValueCounts,
-    as_numbers,
-    coded,
-    coded_in_order,
-    is_text,
-    persons_in_groups,
-    value_places,
-)
+from anonfit.auditing.coding import Coded, FloatArray, IntArray, RowPersons, ValueCounts
 from anonfit.auditing.meanings import LabelMeaning, LabelType
 from anonfit.errors import DataError, TaxonomyError
 
 
 @dataclass(frozen=True, slots=True)
 class TaxonomyNodes:
-    """A tree, parents before children: node 0 is the root. Leaves are in depth-first order."""
+    """The leaves of a tree in depth-first order, and the nodes from the root, 0, down to each, which is the last."""
 
-    parents: tuple[int, ...]
     leaves: tuple[str, ...]
-    leaf_nodes: tuple[int, ...]  # (leaf)
+    paths: tuple[tuple[int, ...], ...]  # (leaf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +40,20 @@ class Hierarchy:
 
 def read_taxonomy(tree: object, *, column: str) -> TaxonomyNodes:
     """The nodes of nested mappings with a name and children; an only child with its parent's name is only padding."""
-    parents: list[int] = []
-    leaves: dict[str, int] = {}
-    stack: list[tuple[object, int]] = [(tree, -1)]
-    while stack:
-        part, parent = stack.pop()
+    paths: dict[str, tuple[int, ...]] = {}
+    stack: list[tuple[object, tuple[int, ...]]] = [(tree, ())]
+    for node in count():
+        part, above = stack.pop()
         name, children = _part(part, column)
         while len(children) == 1 and _part(children[0], column)[0] == name:
             children = _part(children[0], column)[1]
-        if not children and leaves.setdefault(name, len(parents)) != len(parents):
+        path = (*above, node)
+        if not children and paths.setdefault(name, path) != path:
             raise TaxonomyError(f"The taxonomy of column '{column}' has the leaf '{name}' twice: keep one.")
-        stack.extend((child, len(parents)) for child in reversed(children))
-        parents.append(parent)
-    return TaxonomyNodes(tuple(parents), tuple(leaves), tuple(leaves.values()))
+        stack.extend((child, path) for child in reversed(children))
+        if not stack:
+            break
+    return TaxonomyNodes(tuple(paths), tuple(paths.values()))
 
 
 def _part(part: object, column: str) -> tuple[str, Sequence[Any]]:
@@ -80,20 +70,17 @@ def hierarchy_of(nodes: TaxonomyNodes, leaves: Sequence[int], *, missing: bool) 
 
     A taxonomy that is one leaf only gets a root, which the missing value can be under, too.
     """
-    parents = list(nodes.parents) if len(nodes.parents) > 1 else [-1, 0]
-    ends = [nodes.leaf_nodes[leaf] if len(nodes.parents) > 1 else 1 for leaf in leaves]
-    if missing:
-        ends.insert(0, len(parents))
-        parents.append(0)
-    heights = np.zeros(len(parents), np.int64)
-    for node in range(len(parents) - 1, 0, -1):
-        heights[parents[node]] = max(heights[parents[node]], heights[node] + 1)
-    levels = np.full((int(heights[0]) + 1, len(ends)), -1, np.int64)
-    for place, end in enumerate(ends):
-        path = [end]  # from a leaf up to the root
-        while parents[path[-1]] >= 0:
-            path.append(parents[path[-1]])
-        levels[: len(path), place] = path[::-1]
+    every = [path if len(path) > 1 else (0, 1) for path in nodes.paths]
+    lost = max(path[-1] for path in every) + 1  # the leaf of missing values
+    every += [(0, lost)] if missing else []
+    heights = np.zeros(lost + 1, np.int64)
+    for path in every:
+        for depth, node in enumerate(path):
+            heights[node] = max(heights[node], len(path) - 1 - depth)
+    chosen = [*every[len(nodes.paths) :], *(every[leaf] for leaf in leaves)]
+    levels = np.full((int(heights[0]) + 1, len(chosen)), -1, np.int64)
+    for place, path in enumerate(chosen):
+        levels[: len(path), place] = path
     return Hierarchy(tuple(levels), heights)
 
 
@@ -142,28 +129,29 @@ def read_values(raw: RawValues, reading: Reading, *, reads: Reads) -> tuple[Code
         return _with_distance(raw, reading)
     if reading.classes is not None or reading.equal_width is not None:
         return _classes(raw.series, reading), ReadValues()
-    if is_text(raw.series) and reading.type in ("continuous", "date"):
-        return coded_in_order(_ordered(raw.series, reading)), ReadValues()
-    return (coded(raw.series) if is_text(raw.series) and reading.type is not None else raw.column), ReadValues()
+    if coding.is_text(raw.series) and reading.type in ("continuous", "date"):
+        return coding.coded_in_order(_ordered(raw.series, reading)), ReadValues()
+    return (
+        coding.coded(raw.series) if coding.is_text(raw.series) and reading.type is not None else raw.column
+    ), ReadValues()
 
 
 def type_of(raw: RawValues, reading: Reading) -> LabelType:
     """What the values are: as was said, else by the column; a text file does not tell numbers from texts of digits."""
     if reading.type is not None or reading.order:
         return reading.type or "ordinal"
-    if raw.series.dtype == pl.Boolean or (is_text(raw.series) and not raw.text_file):
-        return "nominal"
-    return _guessed(raw.series) or "nominal"
+    is_named = raw.series.dtype == pl.Boolean or (coding.is_text(raw.series) and not raw.text_file)
+    return "nominal" if is_named else _guessed(raw.series) or "nominal"
 
 
 def _guessed(series: pl.Series) -> LabelType | None:
     """What a column of unknown type holds: numbers, dates, or None of these."""
-    if not is_text(series):
+    if not coding.is_text(series):
         return "date" if isinstance(series.dtype, (pl.Date, pl.Datetime)) else "continuous"
     texts = series.cast(pl.String)
     if texts.null_count() == len(texts):
         return None
-    if as_numbers(texts).dtype != pl.String:
+    if coding.as_numbers(texts).dtype != pl.String:
         return "continuous"
     return "date" if as_moments(texts).null_count() == texts.null_count() else None
 
@@ -207,7 +195,7 @@ def _numbers(raw: RawValues, reading: Reading) -> tuple[Coded, ReadValues]:
     if not floats.is_finite().all():
         raise DataError(f"Column '{series.name}' holds infinite numbers, but a demand is about its numbers.")
     column = _in_order(raw, values)
-    places, different = value_places(column)
+    places, different = coding.value_places(column)
     numbers = np.full(different, np.nan)
     numbers[places] = floats.fill_null(np.nan).to_numpy() / float(scale)
     return column, ReadValues(numbers)
@@ -224,13 +212,12 @@ def _from_smallest(numbers: pl.Series) -> pl.Series:
 
 def _ends(numbers: pl.Series) -> tuple[Any, Any]:
     """The smallest and the largest of a column of numbers; zeros if it has none."""
-    least, most = numbers.min(), numbers.max()
-    return (0, 0) if least is None else (least, most)
+    return (numbers.min(), numbers.max()) if numbers.null_count() < len(numbers) else (0, 0)
 
 
 def _in_order(raw: RawValues, numbers: pl.Series) -> Coded:
     """The codes of a column in the order of its numbers; those that it has are so already if it has such a type."""
-    return raw.column if isinstance(raw.series.dtype, _IN_ORDER) else coded_in_order(numbers)
+    return raw.column if isinstance(raw.series.dtype, _IN_ORDER) else coding.coded_in_order(numbers)
 
 
 def _with_distance(raw: RawValues, reading: Reading) -> tuple[Coded, ReadValues]:
@@ -242,7 +229,7 @@ def _with_distance(raw: RawValues, reading: Reading) -> tuple[Coded, ReadValues]
         return read_values(raw, reading, reads="values")
     if distance == "ordered":
         places = _ordered(series, reading)
-        return coded_in_order(places) if reading.order else _in_order(raw, places), ReadValues(distance=distance)
+        return coding.coded_in_order(places) if reading.order else _in_order(raw, places), ReadValues(distance=distance)
     if reading.taxonomy is None:
         raise DataError(f"The hierarchical distance over column '{series.name}' needs its taxonomy.")
     leaves = _leaves(series, reading.taxonomy, reading)
@@ -268,24 +255,17 @@ def _leaves(series: pl.Series, nodes: TaxonomyNodes, reading: Reading) -> IntArr
 
 def _classes(series: pl.Series, reading: Reading) -> Coded:
     """The class of every number, missing apart: a class begins with its threshold."""
-    meaning = LabelMeaning(series.name, "continuous")
-    begins = list(reading.classes or ()) if reading.equal_width is None else _even(series, reading.equal_width)
+    meaning, begins = LabelMeaning(series.name, "continuous"), list(reading.classes or ())
+    if reading.equal_width is not None:  # from the smallest to the largest value: exact, then rounded once
+        places, scale = on_line(series, meaning)
+        least, most = (Fraction(end) / scale for end in _ends(places))
+        width = (most - least) / reading.equal_width
+        begins = sorted({Decimal(float(least + width * step)) for step in range(1, reading.equal_width)})
     placed = placed_on_line(series, meaning, ends=begins)
     if placed.unknown:
         raise DataError(f"Some values of column '{series.name}' are no numbers, so they have no class.")
     cells = placed.cells.astype(np.int64)
     return Coded(np.where(cells == 0, 0, cells // 2 + 1), len(begins) + 2)
-
-
-def _even(series: pl.Series, number: int) -> list[Decimal]:
-    """Thresholds between classes of equal width from the smallest to the largest value: exact, then rounded once."""
-    places, scale = on_line(series, LabelMeaning(series.name, "continuous"))
-    least, most = (Fraction(end) / scale for end in _ends(places))
-    width = (most - least) / number
-    return sorted({Decimal(float(least + width * step)) for step in range(1, number)})
-
-
-# --- how persons are spread over values ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,10 +310,10 @@ def spread_of(persons: RowPersons, column: Coded, *, counts: ValueCounts) -> Val
     begin = np.flatnonzero(np.diff(counts.group, prepend=-1))
     groups = counts.group[begin]
     group = np.repeat(np.arange(len(begin)), np.diff(np.append(begin, len(counts.group))))
-    place, different = value_places(Coded(counts.value, int(counts.value.max(initial=0)) + 1))
+    place, different = coding.value_places(Coded(counts.value, int(counts.value.max(initial=0)) + 1))
     if persons.entities is None:
         table = np.bincount(place, weights=counts.persons, minlength=different).astype(np.int64)
     else:
-        table = persons_in_groups(persons, value_places(column)[0], different)
+        table = coding.persons_in_groups(persons, coding.value_places(column)[0], different)
     total = np.add.reduceat(counts.persons, begin) if len(begin) else begin
     return ValueSpread(groups, begin, total, group, place, counts.persons, table)
