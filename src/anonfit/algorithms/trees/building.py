@@ -53,29 +53,20 @@ def prune(grown: GrownTree, confidence: float) -> GrownTree:
     tree, counts = grown.tree, grown.counts
     persons = counts.sum(axis=1)
     errors = persons - counts.max(axis=1, initial=0)
-    first = tree.first_child.tolist()
-    children = tree.children.tolist()
-    column = tree.column.tolist()
-    seen, left = errors.tolist(), errors.tolist()
-    is_leaf = [tested == LEAF for tested in column]
-    for node in range(len(column) - 1, -1, -1):
-        if is_leaf[node]:
-            continue
-        below = sum(left[first[node] : first[node] + children[node]])
-        if below >= seen[node] - GAIN_OF_COLLAPSE:
-            is_leaf[node] = True
-        else:
-            left[node] = below
-    expected = expected_errors(persons, errors, confidence).tolist()
-    best = list(expected)
-    for node in range(len(column) - 1, -1, -1):
-        if is_leaf[node]:
-            continue
-        below = sum(best[first[node] : first[node] + children[node]])
-        if expected[node] <= below + SLACK:
-            is_leaf[node] = True
-        else:
-            best[node] = below
+    first, children = tree.first_child.tolist(), tree.children.tolist()
+    is_leaf = (tree.column == LEAF).tolist()
+
+    def collapse(errors: list[float], slack: float) -> None:
+        """Make a leaf of every node that errs hardly more than what is below it."""
+        left = list(errors)
+        for node in range(len(errors) - 1, -1, -1):
+            if not is_leaf[node]:
+                below = sum(left[first[node] : first[node] + children[node]])
+                is_leaf[node] = errors[node] <= below + slack
+                left[node] = errors[node] if is_leaf[node] else below
+
+    collapse(errors.tolist(), GAIN_OF_COLLAPSE)
+    collapse(expected_errors(persons, errors, confidence).tolist(), SLACK)
     return pruned_at(grown, np.array(is_leaf, bool))
 
 
@@ -141,13 +132,15 @@ def code_training(
     """Code the training rows of a frame, with their classes; the columns of `public` may be known of a person."""
     for column in columns:
         require_divisible(column, frame[column.name].dtype, growing.variant)
-    coded = []
-    for column in columns:
-        # Of a public column without a taxonomy, values that fewer than k persons have are one.
-        least = k if column.name in public else growing.least_named
-        coded.append(code_column(column, frame[column.name], persons=Persons(len(frame)).of_groups, k=least))
-    for own in coded:
-        require_complete(own.domain, own.codes)
+    persons = Persons(len(frame)).of_groups
+    # Of a public column without a taxonomy, values that fewer than k persons have are one.
+    least = [k if column.name in public else growing.least_named for column in columns]
+    coded = [
+        code_column(column, frame[column.name], persons=persons, k=few)
+        for column, few in zip(columns, least, strict=True)
+    ]
+    for column_codes in coded:
+        require_complete(column_codes.domain, column_codes.codes)
     return Training([own.domain for own in coded], [own.codes for own in coded], labels)
 
 
@@ -161,19 +154,8 @@ def build_tree(
     demand: Demand,
     growing: Growing,
 ) -> BuiltTree:
-    """Grow a tree that is k-anonymous with respect to training rows.
-
-    Args:
-        training: The training rows in codes.
-        public: The columns that somebody may know of a person; the others are private.
-        target: The name of the class.
-        classes: Its values.
-        class_is_public: Whether somebody may know the class of a person.
-        demand: What every span must hold.
-        growing: How the tree is grown.
-
-    Returns:
-        The tree, and where the training rows are.
+    """Grow a tree that is k-anonymous with respect to training rows. The columns of `public` and, if `class_is_public`,
+    the class (named `target`, with the values `classes`) are what somebody may know of a person.
     """
     domains = training.domains
     is_public = [domain.name in public for domain in domains]
@@ -255,11 +237,8 @@ def require_divisible(column: Column, dtype: pl.DataType, variant: Variant) -> N
 
 def _require_public_cuts(domains: Sequence[Domain], is_public: Sequence[bool]) -> None:
     """A cut of a private column that stands at a value would tell what somebody's private value is."""
-    revealing = [
-        domain.name
-        for domain, known in zip(domains, is_public, strict=True)
-        if not known and isinstance(domain, OrderedDomain)
-    ]
+    known = zip(domains, is_public, strict=True)
+    revealing = [domain.name for domain, public in known if not public and isinstance(domain, OrderedDomain)]
     if revealing:
         raise RequestError(
             f"cut_points = 'value' would tell values of single persons in the private column {listed(revealing)}; use "

@@ -148,9 +148,8 @@ def _divide(part: _Part, nodes: Tree, place_of: dict[int, int], cells: Sequence[
             part.waiting.append(first + least)
             continue
         goes = np.searchsorted(starts, cells[place][part.rows], side="right")
-        edges = [low, *starts[least:most].tolist(), high + 1]
-        for number, child in enumerate(range(least, most + 1)):
-            box = (*part.box[:place], (edges[number], edges[number + 1] - 1), *part.box[place + 1 :])
+        for child, (begin, end) in enumerate(pairwise([low, *starts[least:most].tolist(), high + 1]), least):
+            box = (*part.box[:place], (begin, end - 1), *part.box[place + 1 :])
             part.parts.append(_Part(box, part.rows[goes == child], [*part.waiting, first + child]))
         part.column = place
         return
@@ -158,15 +157,10 @@ def _divide(part: _Part, nodes: Tree, place_of: dict[int, int], cells: Sequence[
 
 def _tree_of(order: Sequence[_Part]) -> Tree:
     """The parts, which stand in breadth-first order, as a tree of splits."""
+    columns, children = [part.column for part in order], [len(part.parts) for part in order]
     starts = [0, *(child.box[part.column][0] for part in order for child in part.parts)]
-    none = np.full(len(order), -1, np.int32)
-    return Tree(
-        np.array([part.column for part in order], np.int32),
-        np.array([len(part.parts) for part in order], np.int32),
-        np.array(starts, np.int32),
-        none,
-        none,
-    )
+    none = [-1] * len(order)
+    return Tree(*(np.array(own, np.int32) for own in (columns, children, starts, none, none)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,22 +239,17 @@ def _groups(engine: OutOfCore, domains: Sequence[Domain]) -> Training:
     return Training(domains, codes, counted.by[len(domains)].astype(np.int32), counted.sums[0])
 
 
-def refuse_public_class(asked: TreeRequest) -> None:
-    """Refuse a class that somebody may know, where it would stand in a table."""
-    if asked.class_is_public:
+def anonymize_by_tree(
+    engine: Engine, schema: Schema, asked: TreeRequest, *, kept: Sequence[str] = (), stage: Stage = silent
+) -> Anonymized:
+    """The table that a k-anonymous tree stands for: public columns say what the tree makes of them."""
+    if asked.class_is_public:  # somebody may know it
         raise SpecError(
             [
                 "privacy.class_is_public: in a table the target stands as it is, beside the quasi-identifiers; make "
                 "the tree itself with anonfit tree, or let the class be private."
             ]
         )
-
-
-def anonymize_by_tree(
-    engine: Engine, schema: Schema, asked: TreeRequest, *, kept: Sequence[str] = (), stage: Stage = silent
-) -> Anonymized:
-    """The table that a k-anonymous tree stands for: public columns say what the tree makes of them."""
-    refuse_public_class(asked)
     built, coding = make_tree(engine, schema, asked, kept=kept, stage=stage)
     if coding.by_row:
         stage("Routing rows")
