@@ -41,22 +41,10 @@ def anonymize(
     stage: Stage = silent,
 ) -> Anonymized:
     """Make a recoding of a table's quasi-identifiers by Mondrian: what the demands ask, as good for the workload as can
-    be.
+    be. The engine's rows are coded and routed on the way.
 
-    Args:
-        engine: Has the rows, which are coded and routed on the way.
-        schema: The columns and their roles.
-        demands: What every region must hold.
-        workload: What the release is for.
-        cut_points: Where cuts are put between values.
-        kept: Raw columns that out-of-core engines keep beside their codes.
-        hand_over: Nodes of at most so many rows are finished in memory.
-        sample: Upper levels are grown on about so many rows.
-        threads: How many threads may work.
-        stage: Told what is done.
-
-    Returns:
-        The recoding, and what an engine needs to write the released table.
+    Out-of-core engines keep the raw columns `kept` beside their codes, finish nodes of at most `hand_over` rows in
+    memory, and grow upper levels on about `sample` rows.
     """
     coding = TableCoding(engine, schema, threads)
     if not coding.by_row:

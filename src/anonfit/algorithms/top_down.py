@@ -6,21 +6,21 @@ recoding.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.coding import TableCoding
-from anonfit.algorithms.demands import Demands, Requirement, requirements_of
+from anonfit.algorithms.demands import Demands, requirements_of
 from anonfit.algorithms.mondrian import used_nodes
 from anonfit.algorithms.recounted import RecountedRows
 from anonfit.algorithms.refining import Refinables, Refining, refine, refinement_log
-from anonfit.algorithms.refining_columns import ColumnPart, Step
+from anonfit.algorithms.refining_columns import ColumnPart, Refined, Step
 from anonfit.algorithms.result import Anonymized
 from anonfit.engines.contract import CountRequest, Engine, out_of_core
 from anonfit.engines.memory.forms import Constraint
@@ -99,28 +99,29 @@ def anonymize_top_down(
     else:
         rows = _counted_rows(coding, coded, constraints, classes=class_count, weighted=weights is not None)
     stage("Refining")
-    recoding, nodes, log = _refined_recoding(
-        rows,
-        requirements,
-        domains,
-        start=start,
-        refining=refining,
-        cut_points=cut_points,
-        stage=stage,
-        stopping=stopping,
-    )
-    result = placed(coding, recoding, nodes, domains, coded)
+    end = math.inf if refining.seconds is None else monotonic() + refining.seconds
+    with stopping() as is_stopped:
+        refined = refine(
+            rows,
+            requirements,
+            refining=refining,
+            start=None if start is None else start.parts,
+            stop=lambda: monotonic() >= end or is_stopped(),
+            progress=_progress(stage),
+        )
+    stage("Routing rows")
+    recoding = _grid_of(refined, coded, domains, start, cut_points)
+    cells = cells_of_codes(recoding, domains)
+    assert isinstance(recoding.shape, Grid)
+    nodes = recoding.shape.nodes([of_code[codes] for of_code, codes in zip(cells, rows.codes, strict=True)])
+    log = refinement_log(refined, recoding.columns, cells)
+    result = placed(coding, recoding, nodes, domains)
     return replace(result, steered={target.column: False}, refinements=log)
 
 
-def placed(
-    coding: TableCoding,
-    recoding: Recoding,
-    nodes: NDArray[np.int32],
-    domains: Sequence[Domain],
-    columns: tuple[CodedColumn, ...],
-) -> Anonymized:
+def placed(coding: TableCoding, recoding: Recoding, nodes: NDArray[np.int32], domains: Sequence[Domain]) -> Anonymized:
     """A recoding with the node of every row, or (out of core) of every group of equal rows."""
+    columns = tuple(domain.coded() for domain in domains)
     used = used_nodes(nodes)
     if coding.by_row:
         numbers = np.argsort(nodes, kind="stable").astype(np.uint32)
@@ -137,98 +138,54 @@ def _counted_rows(
     classes: int,
     weighted: bool,
 ) -> Refinables:
-    """Rows that an engine counts: the groups of those that are alike in all codes, counted once. Where these are too
-    many, cells are counted, and once more with every refinement.
+    """Rows that an engine counts: the groups of those that are alike in all codes, each one row with so many persons.
+    Where these are too many, cells are counted, and once more with every refinement.
     """
+    engine, width = out_of_core(coding.engine), len(columns)
+    persons = (PERSONS,) if coding.count is not None else ()
+    by = (*map(code_name, range(width)), target_name(0), *map(sensitive_name, range(len(constraints))))
     try:
-        return _groups(coding, columns, constraints, weighted=weighted)
+        [counted] = engine.count([CountRequest((0,), by, (persons, *([(MASS,)] if weighted else ())))])
     except TooManyGroups:
-        return RecountedRows(
-            out_of_core(coding.engine),
-            columns,
-            constraints,
-            classes=classes,
-            has_counts=coding.count is not None,
-            weighted=weighted,
-            threads=coding.threads,
-        )
-
-
-def _groups(
-    coding: TableCoding, columns: tuple[CodedColumn, ...], constraints: Sequence[Constraint], *, weighted: bool
-) -> RowsToRefine:
-    """The groups of rows that are alike in all codes, each one row with so many persons."""
-    by = [code_name(place) for place in range(len(columns))]
-    by += [target_name(0), *(sensitive_name(place) for place in range(len(constraints)))]
-    sums = [(PERSONS,) if coding.count is not None else (), *([(MASS,)] if weighted else [])]
-    counted = out_of_core(coding.engine).count([CountRequest((0,), tuple(by), tuple(sums))])[0]
-    width = len(columns)
-    codes = tuple(counted.by[place].astype(code_dtype(column.size)) for place, column in enumerate(columns))
+        mass = (MASS,) if weighted else persons
+        return RecountedRows(engine, columns, constraints, classes, persons, mass, coding.threads)
+    codes = tuple(own.astype(code_dtype(column.size)) for own, column in zip(counted.by, columns, strict=False))
     table = CodedTable(columns, codes, len(counted.nodes), counted.sums[0].astype(np.uint32))
-    of_groups = [
-        replace(constraint, codes=counted.by[width + 1 + place].astype(np.uint32))
-        for place, constraint in enumerate(constraints)
-    ]
+    sensitive = counted.by[width + 1 :].astype(np.uint32)
+    of_groups = [replace(constraint, codes=own) for constraint, own in zip(constraints, sensitive, strict=True)]
     return RowsToRefine(table, counted.by[width], counted.sums[1] if weighted else None, of_groups, coding.threads)
 
 
-def _refined_recoding(
-    rows: Refinables,
-    requirements: Sequence[Requirement],
-    domains: Sequence[Domain],
-    *,
-    start: Start | None,
-    refining: Refining,
-    cut_points: CutPoints,
-    stage: Stage,
-    stopping: Stopping,
-) -> tuple[Recoding, NDArray[np.int32], Mapping[str, Any]]:
-    """The recoding that refining gives, the node of each combination of codes, and the log of refinements."""
-    end = math.inf if refining.seconds is None else monotonic() + refining.seconds
-    with stopping() as is_stopped:
-        refined = refine(
-            rows,
-            requirements,
-            refining=refining,
-            start=None if start is None else start.parts,
-            stop=lambda: monotonic() >= end or is_stopped(),
-            progress=_progress(stage),
-        )
-    stage("Routing rows")
+def _grid_of(
+    refined: Refined, columns: Sequence[CodedColumn], domains: Sequence[Domain], start: Start | None, points: CutPoints
+) -> Recoding:
+    """The recoding of refined columns."""
     parts, rests = [], []
-    for column, column_parts in zip(rows.columns, refined.parts, strict=True):
+    for column, column_parts in zip(columns, refined.parts, strict=True):
         part_of, rest = np.zeros(column.size, np.int32), -1
         for number, part in enumerate(column_parts):
             part_of[np.array(part.codes, np.int64)] = number
             rest = number if part.is_rest else rest
         parts.append(part_of)
         rests.append(rest)
-    recoding = build_grid(parts, rests, domains, points=cut_points, given=None if start is None else start.cuts)
-    cells = cells_of_codes(recoding, domains)
-    assert isinstance(recoding.shape, Grid)
-    nodes = recoding.shape.nodes([of_code[codes] for of_code, codes in zip(cells, rows.codes, strict=True)])
-    return recoding, nodes, refinement_log(refined, recoding.columns, cells)
+    return build_grid(parts, rests, domains, points=points, given=None if start is None else start.cuts)
 
 
 def _single_target(
     workload: Workload, schema: Schema, values: Callable[[str], pl.Series]
 ) -> tuple[TargetRequest, Column]:
     """The one target, which has classes; `values` gives what a column holds."""
-    if len(workload.targets) != 1:
-        raise SpecError(
-            [f"method.algorithm = 'tdr' refines for the classes of one target; found {len(workload.targets)} targets."]
-        )
-    target = workload.targets[0]
+    count, fault = len(workload.targets), ""
+    if count != 1:
+        raise SpecError([f"method.algorithm = 'tdr' refines for the classes of one target; found {count} targets."])
+    [target] = workload.targets
     column = next(column for column in schema.columns if column.name == target.column)
     if column.role == Role.QUASI_IDENTIFIER:
-        raise SpecError([f"method.algorithm = 'tdr': the target '{target.column}' cannot be a quasi-identifier."])
-    if is_numeric(target, column, values(target.column), workload.objective):
-        raise SpecError(
-            [
-                f"method.algorithm = 'tdr': the target '{target.column}' is a number; give it classes or equal_width, "
-                "or type = 'nominal'."
-            ]
-        )
+        fault = "cannot be a quasi-identifier."
+    elif is_numeric(target, column, values(target.column), workload.objective):
+        fault = "is a number; give it classes or equal_width, or type = 'nominal'."
+    if fault:
+        raise SpecError([f"method.algorithm = 'tdr': the target '{target.column}' {fault}"])
     return target, column
 
 

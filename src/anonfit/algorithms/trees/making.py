@@ -160,7 +160,7 @@ def _tree_of(order: Sequence[_Part]) -> Tree:
     columns, children = [part.column for part in order], [len(part.parts) for part in order]
     starts = [0, *(child.box[part.column][0] for part in order for child in part.parts)]
     none = [-1] * len(order)
-    return Tree(*(np.array(own, np.int32) for own in (columns, children, starts, none, none)))
+    return Tree(*np.array([columns, children, starts, none, none], np.int32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,5 +255,4 @@ def anonymize_by_tree(
         stage("Routing rows")
     recoding, nodes = public_recoding(built.tree, built.cells)
     public = built.domains[: len(recoding.columns)]  # of the columns that are tested, the public ones stand first
-    coded = tuple(domain.coded() for domain in public)
-    return replace(placed(coding, recoding, nodes, public, coded), steered={asked.target.column: False})
+    return replace(placed(coding, recoding, nodes, public), steered={asked.target.column: False})
