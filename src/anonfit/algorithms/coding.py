@@ -25,7 +25,7 @@ from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
 from anonfit.engines.contract import Engine, Field, InMemory
 from anonfit.engines.memory.forms import Constraint
 from anonfit.engines.memory.layout import MASS, PERSONS, code_name, label_name, sensitive_name, target_name
-from anonfit.errors import DataError, TaxonomyError
+from anonfit.errors import DataError, SpecError, TaxonomyError
 from anonfit.runtime.process import thread_count
 from anonfit.tables.codebook import CodedValues, code_column
 from anonfit.tables.schema import (
@@ -231,7 +231,10 @@ class TableCoding:
             if workload.objective.fits(target):
                 name = label_name if workload.denoise else target_name
                 targets.append(self._target(target, request.column, name(len(targets))))
-        objectives.require_target(workload, targets)
+        kind = workload.objective.serves
+        if not targets and kind is not None:  # a criterion was named, and has nothing to judge
+            criterion = workload.objective.name
+            raise SpecError([f"method.criterion = '{criterion}' needs a {kind}, and the workload has none."])
         return tuple(targets)
 
     def _features(
@@ -240,7 +243,10 @@ class TableCoding:
         """The features that clusters are made of; `total` is the mass of all rows."""
         declared = {column.name: column for column in coded}
         targets: list[Target] = []
-        for name, weight in objectives.require_feature(workload, list(declared)).items():
+        weights = objectives.feature_weights(workload, list(declared))
+        if not weights:
+            raise SpecError(["method.criterion = 'clustering' needs a feature among the quasi-identifiers."])
+        for name, weight in weights.items():
             column, codes, known = declared[name], self.codes[name].astype(np.int64), self.values(name)
             numbers = objectives.feature_numbers(column, codes, known.frame[name])
             target: Target

@@ -6,7 +6,7 @@ are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -27,6 +27,7 @@ from anonfit.tables.schema import (
     OrdinalDomain,
     code_dtype,
 )
+from anonfit.workload import truth
 from anonfit.workload.predicates import (
     LIMIT,
     ColumnKind,
@@ -45,29 +46,15 @@ from anonfit.workload.predicates import (
     rectangles_of,
     set_of,
 )
-from anonfit.workload.truth import (
-    ColumnValues,
-    RawTable,
-    TableValues,
-    compared,
-    cut_places,
-    has_steps,
-    leaf_of_value,
-    plain_in,
-    ranked,
-    truth_of,
-)
 
 Mask = NDArray[np.uint8]
 
 
 def size_of(domain: Domain) -> int:
     """How many codes a column has."""
-    if isinstance(domain, OrderedDomain):
-        known = len(domain.values)
-    else:
-        known = len(domain.order if isinstance(domain, OrdinalDomain) else domain.taxonomy.leaves)
-    return known + int(domain.has_missing)
+    if isinstance(domain, NominalDomain):
+        return len(domain.taxonomy.leaves) + int(domain.has_missing)
+    return len(domain.order if isinstance(domain, OrdinalDomain) else domain.values) + int(domain.has_missing)
 
 
 def _codes_within(condition: Condition, domain: Domain) -> Mask:
@@ -80,9 +67,9 @@ def _codes_within(condition: Condition, domain: Domain) -> Mask:
     elif condition.relation == Relation.NOT_MISSING:
         known[:] = 1
     elif isinstance(domain, OrderedDomain):
-        known[:] = compared(domain.values, condition.relation, condition.values, domain.dtype)
+        known[:] = truth.compared(domain.values, condition.relation, condition.values, domain.dtype)
     elif isinstance(domain, OrdinalDomain):
-        known[:] = ranked(np.arange(len(domain.order)), condition)
+        known[:] = truth.ranked(np.arange(len(domain.order)), condition)
     elif condition.relation == Relation.IN:
         known[_leaves_of(condition, domain)] = 1
     else:
@@ -105,16 +92,15 @@ def _leaves_of(condition: Condition, domain: NominalDomain, *, wholly: bool = Fa
         if isinstance(value, str):
             position = _leaf_position(domain, value, holding)
         elif domain.type != ColumnType.NOMINAL:
-            position = leaf_of_value(domain.taxonomy, value)
+            position = truth.leaf_of_value(domain.taxonomy, value)
             if wholly and not (
-                holding == Holding.NUMBERS and plain_in(domain.taxonomy.leaves[position], holding) == value
+                holding == Holding.NUMBERS and truth.plain_in(domain.taxonomy.leaves[position], holding) == value
             ):
                 continue  # an interval holds other values too
         else:
-            by_value = by_value or {plain_in(name, holding): at for at, name in enumerate(domain.taxonomy.leaves)}
+            by_value = by_value or {truth.plain_in(name, holding): at for at, name in enumerate(domain.taxonomy.leaves)}
             position = by_value.get(value, -1)
-        is_named = position >= 0 and domain.taxonomy.leaves[position] != domain.other
-        if is_named:
+        if position >= 0 and domain.taxonomy.leaves[position] != domain.other:
             leaves.append(position)
         elif domain.other is not None and not wholly:
             leaves.append(domain.taxonomy.leaf_position[domain.other])
@@ -155,7 +141,7 @@ def cut_places_of(predicate: Predicate, domain: OrderedDomain) -> Axis:
         for condition in conditions_of(predicate)
         if condition.column == domain.name
         for value in condition.values
-        for place in cut_places(condition.relation, value, domain.dtype)
+        for place in truth.cut_places(condition.relation, value, domain.dtype)
     ]
     if len(domain.values) == 0:
         return domain.values
@@ -173,10 +159,10 @@ def selection_boundaries(predicates: Iterable[Predicate], domain: OrderedDomain)
     """The values that predicates need as codes of a column besides those that rows have: on the axis of its domain,
     ascending, each above the lowest value and below the highest.
     """
-    dense = not has_steps(domain.dtype)
+    dense = not truth.has_steps(domain.dtype)
 
     def is_observed(condition: Condition) -> bool:
-        return not dense or bool(compared(domain.values, Relation.IN, condition.values, domain.dtype).any())
+        return not dense or bool(truth.compared(domain.values, Relation.IN, condition.values, domain.dtype).any())
 
     of_predicates = (cut_places_of(unobserved_met_by_cuts(predicate, is_observed), domain) for predicate in predicates)
     places = _distinct((place for part in of_predicates for place in part.tolist()), domain)
@@ -218,7 +204,7 @@ class ValueClasses:
 class SelectionCoder:
     """Codes selections over the quasi-identifiers of a table."""
 
-    def __init__(self, asked: Sequence[Selection], domains: Sequence[Domain], values: TableValues) -> None:
+    def __init__(self, asked: Sequence[Selection], domains: Sequence[Domain], values: truth.TableValues) -> None:
         """`values` are all that the table has."""
         self.asked, self.domains = asked, domains
         self.sizes = [size_of(domain) for domain in domains]
@@ -234,13 +220,13 @@ class SelectionCoder:
         kinds = [next(conditions_of(part)).kind for part in self.parts]
         return list({kind.declared.name: kind for kind in kinds}.values())
 
-    def classes(self, column: ColumnValues) -> ValueClasses:
+    def classes(self, column: truth.ColumnValues) -> ValueClasses:
         """The classes of a raw column's values."""
         name = column.kind.declared.name
-        truths = [truth_of(part, column) for part in self.parts if column_of(part) == name]
+        truths = [truth.truth_of(part, column) for part in self.parts if column_of(part) == name]
         return ValueClasses(*_different(np.stack(truths, axis=1)))
 
-    def of_rows(self, rows: RawTable) -> CodedSelections:
+    def of_rows(self, rows: truth.RawTable) -> CodedSelections:
         """The coded form of all selections, with the signatures of rows."""
         columns = [rows.column(kind) for kind in self.raw_columns]
         classes = [self.classes(column) for column in columns]
@@ -257,30 +243,22 @@ class SelectionCoder:
         """
         truths = self._truths(signatures, truths_of)
         place = {part: number for number, part in enumerate(self.parts)}
-        rectangles: list[Rectangle] = []
-        applies: list[NDArray[np.bool_]] = []
-        selection_of: list[int] = []
-        for number, predicate in enumerate(self.predicates):
-            needed = [place[part] for part in self.raw[number]]
+        coded: list[tuple[int, Rectangle, NDArray[np.bool_]]] = []
+        for number, (predicate, raw) in enumerate(zip(self.predicates, self.raw, strict=True)):
             try:
-                of_predicate = self._rectangles(predicate, self.raw[number], truths[:, needed])
+                of_predicate = self._rectangles(predicate, raw, truths[:, [place[part] for part in raw]])
             except SpecError as error:
                 raise SpecError([f"{self.asked[number].place}: {fault}" for fault in error.faults]) from None
-            rectangles += [rectangle for rectangle, _ in of_predicate]
-            applies += [which for _, which in of_predicate]
-            selection_of += [number] * len(of_predicate)
-            self._check_size(len(rectangles))
+            coded += [(number, rectangle, applies) for rectangle, applies in of_predicate]
+            self._check_size(len(coded))
+        applies = np.array([applies for _, _, applies in coded], np.uint8).reshape(len(coded), len(truths))
         return CodedSelections(
-            rectangles=masks_of(rectangles, self.sizes),
-            selection=np.array(selection_of, dtype=np.int64),
-            weights=np.array([selection.weight for selection in self.asked], dtype=np.float64),
+            rectangles=masks_of([rectangle for _, rectangle, _ in coded], self.sizes),
+            selection=np.array([number for number, _, _ in coded], np.int64),
+            weights=np.array([selection.weight for selection in self.asked], np.float64),
             signatures=of_row,
-            applies=np.array(applies, dtype=np.uint8).reshape(len(rectangles), len(truths)).T.copy(),
-            boundaries=self._boundaries(
-                predicate
-                for predicate, selection in zip(self.predicates, self.asked, strict=True)
-                if not selection.is_each
-            ),
+            applies=applies.T.copy(),
+            boundaries=self._boundaries(),
             names=tuple(selection.name for selection in self.asked),
         )
 
@@ -296,11 +274,11 @@ class SelectionCoder:
                 ]
             )
 
-    def _is_observed(self, values: TableValues, condition: Condition) -> bool:
+    def _is_observed(self, values: truth.TableValues, condition: Condition) -> bool:
         """Whether some row has the end of a condition, where that matters."""
         place = self.place.get(condition.column)
         domain = None if place is None else self.domains[place]
-        if not isinstance(domain, OrderedDomain) or has_steps(domain.dtype):
+        if not isinstance(domain, OrderedDomain) or truth.has_steps(domain.dtype):
             return True
         equal = Condition(condition.column, Relation.IN, condition.values, kind=condition.kind)
         return bool(values.column(condition.kind).truth(equal).any())
@@ -345,15 +323,15 @@ class SelectionCoder:
         place = self.place[column]
         return place, set_of(codes_of(predicate, self.domains[place]))
 
-    def _boundaries(self, predicates: Iterator[Predicate]) -> NDArray[np.uint8]:
+    def _boundaries(self) -> NDArray[np.uint8]:
         """(code of any quasi-identifier,) 1 where a cut below the code lies exactly at its value."""
-        by_column_flags = [np.zeros(size, np.uint8) for size in self.sizes]
-        for predicate in predicates:
-            for flags, domain in zip(by_column_flags, self.domains, strict=True):
-                if isinstance(domain, OrderedDomain):
+        flags = [np.zeros(size, np.uint8) for size in self.sizes]
+        for predicate, selection in zip(self.predicates, self.asked, strict=True):
+            for of_column, domain in zip(flags, self.domains, strict=True):
+                if isinstance(domain, OrderedDomain) and not selection.is_each:
                     places = cut_places_of(predicate, domain)
-                    flags[int(domain.has_missing) :][np.isin(domain.values, places)] = 1
-        return np.concatenate(by_column_flags) if by_column_flags else np.zeros(0, np.uint8)
+                    of_column[int(domain.has_missing) :][np.isin(domain.values, places)] = 1
+        return np.concatenate([np.zeros(0, np.uint8), *flags])
 
 
 def _different(rows: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

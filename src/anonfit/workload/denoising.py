@@ -117,15 +117,8 @@ def fit_shares(
     seed: int = 0,
     threads: int | None = None,
 ) -> Predictor:
-    """Models of how likely each class is.
-
-    Args:
-        columns: The quasi-identifiers to predict from.
-        examples: What is learned from, in their codes; classes are 0 to width - 1.
-        width: How many classes there are.
-        complete: Whether the examples of a cell are all of its rows.
-        seed: Another seed divides the cells into other folds.
-        threads: How many threads predict; by default as many as there are cores.
+    """Models of how likely each of `width` classes is, which learn from the codes of examples: all rows of a cell, if
+    these are `complete`. Another seed divides the cells into other folds.
     """
     counts = np.bincount(examples.target, examples.rows, minlength=width)
     common = np.sort(np.argsort(-counts, kind="stable")[:_MOST_SIGNALS])
@@ -150,9 +143,7 @@ def fit_numbers(
     seed: int = 0,
     threads: int | None = None,
 ) -> Predictor:
-    """Models of which number to expect: between the least and the most of the examples' targets. Arguments are as for
-    `fit_shares`.
-    """
+    """Models of which number to expect: between the least and the most of the examples' targets."""
     numbers = examples.target.astype(np.float64)
     fitted = _fitted(columns, examples, numbers[:, None], learn_numbers, seed)
     known, expected = _known(fitted, examples, numbers[:, None], threads)
@@ -269,16 +260,8 @@ def _strength_of_numbers(rows: NDArray[np.float64], errors: NDArray[np.float64],
 
 
 def fixed_shares(shares: Matrix, bits: int = 16) -> NDArray[np.int64]:
-    """Shares as whole numbers whose rows sum to exactly 2**bits.
-
-    What is left after rounding down goes to the largest remainders, of equal ones to the lower classes.
-
-    Args:
-        shares: Shares, (row, width): finite, not negative, not all 0 in a row.
-        bits: How fine they are, 1 to 40.
-
-    Returns:
-        Whole numbers, (row, width).
+    """Shares (row, width) as whole numbers whose rows sum to exactly 2**bits. What is left after rounding down goes to
+    the largest remainders, of equal ones to the lower classes.
 
     Example:
         >>> fixed_shares(np.array([[0.5, 0.25, 0.25], [1 / 3, 1 / 3, 1 / 3]]), bits=2).tolist()

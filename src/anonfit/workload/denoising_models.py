@@ -339,15 +339,9 @@ def _settings(training: TrainingRows, classes: int) -> dict[str, Any]:
 def _fit(estimator: Any, training: TrainingRows, target: NDArray[Any], checked: NDArray[np.bool_]) -> Any:
     """Fit until examples that are not learned from gain no more; where none is, as long as it may."""
     learned, features, weights = training.learned, training.features, training.weights
-    if not checked.any():
-        return estimator.set_params(early_stopping=False).fit(
-            features[learned], target[learned], sample_weight=weights[learned]
-        )
-    return estimator.fit(
-        features[learned],
-        target[learned],
-        sample_weight=weights[learned],
-        X_val=features[checked],
-        y_val=target[checked],
-        sample_weight_val=weights[checked],
-    )
+    words = {"sample_weight": weights[learned]}
+    if checked.any():
+        words |= {"X_val": features[checked], "y_val": target[checked], "sample_weight_val": weights[checked]}
+    else:
+        estimator.set_params(early_stopping=False)
+    return estimator.fit(features[learned], target[learned], **words)
