@@ -22,20 +22,8 @@ from numpy.typing import NDArray
 from anonfit.errors import MissingPackage
 from anonfit.runtime.process import thread_count
 from anonfit.tables.schema import CodedColumn, Codes
-from anonfit.workload.denoising_models import (
-    FOLDS,
-    Examples,
-    Matrix,
-    Model,
-    ModelFeatures,
-    TrainingRows,
-    are_checked,
-    cell_keys,
-    fold_of,
-    learn_classes,
-    learn_numbers,
-    make_features,
-)
+from anonfit.workload import denoising_models
+from anonfit.workload.denoising_models import FOLDS, Examples, Matrix, Model, TrainingRows, fold_of
 
 _MOST_SIGNALS = 8  # classes whose means stand for the categories of a very wide column
 _BATCH = 1 << 18  # rows rounded at once
@@ -80,7 +68,7 @@ class Predictor:
     """
 
     columns: tuple[CodedColumn, ...]
-    features: ModelFeatures
+    features: denoising_models.ModelFeatures
     models: tuple[Model, ...]
     seed: int
     known: KnownCells | None = None
@@ -89,7 +77,7 @@ class Predictor:
 
     def __call__(self, codes: Sequence[Codes], rows: int, threads: int | None = 1) -> Matrix:
         """Shares of classes, or one column of numbers. # (row, class)"""
-        keys = cell_keys(self.columns, codes, rows)
+        keys = denoising_models.cell_keys(self.columns, codes, rows)
         distinct, first, which = np.unique(keys, return_index=True, return_inverse=True)
         return self.of_cells(distinct, [own[first] for own in codes], threads)[which]
 
@@ -123,7 +111,7 @@ def fit_shares(
     counts = np.bincount(examples.target, examples.rows, minlength=width)
     common = np.sort(np.argsort(-counts, kind="stable")[:_MOST_SIGNALS])
     signals = (examples.target[:, None] == (np.array([1]) if width == 2 else common)).astype(np.float64)
-    fitted = _fitted(columns, examples, signals, partial(learn_classes, width=width), seed)
+    fitted = _fitted(columns, examples, signals, partial(denoising_models.learn_classes, width=width), seed)
     each = (examples.target[:, None] == np.arange(width)).astype(np.float64)
     known, expected = _known(fitted, examples, each, threads)
     mean = np.average(expected, axis=0, weights=known.rows)
@@ -145,7 +133,7 @@ def fit_numbers(
 ) -> Predictor:
     """Models of which number to expect: between the least and the most of the examples' targets."""
     numbers = examples.target.astype(np.float64)
-    fitted = _fitted(columns, examples, numbers[:, None], learn_numbers, seed)
+    fitted = _fitted(columns, examples, numbers[:, None], denoising_models.learn_numbers, seed)
     known, expected = _known(fitted, examples, numbers[:, None], threads)
     places = np.searchsorted(known.keys, examples.cells)
     errors = examples.weights @ (numbers - expected[places, 0]) ** 2
@@ -172,8 +160,8 @@ def _fitted(
         import sklearn.ensemble  # noqa: F401
     except ImportError:
         raise MissingPackage("scikit-learn", "learn", "Denoising") from None
-    folds, checked = fold_of(examples.cells, seed), are_checked(examples.cells, seed)
-    features = make_features(columns, examples, folds, signals)
+    folds, checked = fold_of(examples.cells, seed), denoising_models.are_checked(examples.cells, seed)
+    features = denoising_models.make_features(columns, examples, folds, signals)
     rows = float(examples.rows.sum()) / max(len(examples.rows), 1)
 
     def fit(fold: int) -> Model:

@@ -18,7 +18,7 @@ from anonfit.algorithms.trees.tree import ClassName, DecisionTree, find_spans
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import AuditFailed, DataError, RequestError, listed
 from anonfit.recoding.recoding import build_recoding, cells_of_codes
-from anonfit.tables.codebook import code_column, column_type
+from anonfit.tables.codebook import CodedValues, code_column, column_type
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Codes, Column, ColumnType, Domain, OrderedDomain, Persons
 
@@ -102,12 +102,17 @@ class Growing:
 @dataclass(frozen=True, slots=True)
 class Training:
     """Training rows in codes: of every column, the class of each as a place among the classes, and the persons that it
-    stands for, if these are not one.
+    stands for, if these are not one. The columns of `public` and, if `class_is_public`, the class are what somebody may
+    know of a person.
     """
 
     domains: Sequence[Domain]
     codes: Sequence[Codes]
     labels: NDArray[np.int32]
+    public: Collection[str]
+    target: str
+    classes: Sequence[ClassName]
+    class_is_public: bool
     persons: NDArray[np.int64] | None = None
 
 
@@ -120,16 +125,10 @@ class BuiltTree:
     domains: Sequence[Domain]
 
 
-def code_training(
-    columns: Sequence[Column],
-    frame: pl.DataFrame,
-    labels: NDArray[np.int32],
-    *,
-    public: Collection[str],
-    k: int,
-    growing: Growing,
-) -> Training:
-    """Code the training rows of a frame, with their classes; the columns of `public` may be known of a person."""
+def code_columns(
+    columns: Sequence[Column], frame: pl.DataFrame, *, public: Collection[str], k: int, growing: Growing
+) -> list[CodedValues]:
+    """Code the training rows of a frame; the columns of `public` may be known of a person."""
     for column in columns:
         require_divisible(column, frame[column.name].dtype, growing.variant)
     persons = Persons(len(frame)).of_groups
@@ -139,41 +138,30 @@ def code_training(
         code_column(column, frame[column.name], persons=persons, k=few)
         for column, few in zip(columns, least, strict=True)
     ]
-    for column_codes in coded:
-        require_complete(column_codes.domain, column_codes.codes)
-    return Training([own.domain for own in coded], [own.codes for own in coded], labels)
+    for values in coded:
+        require_complete(values.domain, values.codes)
+    return coded
 
 
-def build_tree(
-    training: Training,
-    *,
-    public: Collection[str],
-    target: str,
-    classes: Sequence[ClassName],
-    class_is_public: bool,
-    demand: Demand,
-    growing: Growing,
-) -> BuiltTree:
-    """Grow a tree that is k-anonymous with respect to training rows. The columns of `public` and, if `class_is_public`,
-    the class (named `target`, with the values `classes`) are what somebody may know of a person.
-    """
+def build_tree(training: Training, *, demand: Demand, growing: Growing) -> BuiltTree:
+    """Grow a tree that is k-anonymous with respect to training rows."""
     domains = training.domains
-    is_public = [domain.name in public for domain in domains]
+    is_public = [domain.name in training.public for domain in domains]
     if growing.cut_points == CutPoints.VALUE:
         _require_public_cuts(domains, is_public)
     grown = DecisionTreeGrower(
         attributes_of(domains, training.codes, is_public),
         training.labels,
-        class_count=len(classes),
+        class_count=len(training.classes),
         demand=demand,
         variant=growing.variant,
-        class_is_public=class_is_public,
+        class_is_public=training.class_is_public,
         max_spans=growing.max_spans,
         persons=training.persons,
     ).grow()
     if growing.pruning is not None:
         grown = prune(grown, growing.pruning)
-    built = finish_tree(grown, training, public, target, classes, class_is_public, growing.cut_points)
+    built = finish_tree(grown, training, growing.cut_points)
     # The spans were found anew, from the finished tree: nothing that growing believed is taken for granted.
     spans = built.tree.spans
     bad = int((~demand.allows(spans.counts)).sum())
@@ -185,32 +173,23 @@ def build_tree(
     return built
 
 
-def finish_tree(
-    grown: GrownTree,
-    training: Training,
-    public: Collection[str],
-    target: str,
-    classes: Sequence[ClassName],
-    class_is_public: bool,
-    cut_points: CutPoints,
-) -> BuiltTree:
+def finish_tree(grown: GrownTree, training: Training, cut_points: CutPoints) -> BuiltTree:
     """Put cuts between values, and find the spans of the tree that comes of it."""
     tiling = build_recoding(grown.tree, training.domains, points=cut_points)
-    cells = [
-        of_code[codes].astype(np.int32)
-        for of_code, codes in zip(cells_of_codes(tiling, training.domains), training.codes, strict=True)
-    ]
+    of_codes = zip(cells_of_codes(tiling, training.domains), training.codes, strict=True)
+    cells = [of_code[codes].astype(np.int32) for of_code, codes in of_codes]
+    classes, class_is_public = tuple(training.classes), training.class_is_public
     spans, _ = find_spans(
         tiling.tree,
-        [name in public for name in tiling.quasi_identifiers],
+        [name in training.public for name in tiling.quasi_identifiers],
         cells,
         training.labels,
         class_count=len(classes),
         class_is_public=class_is_public,
         persons=training.persons,
     )
-    names = tuple(name for name in tiling.quasi_identifiers if name in public)
-    tree = DecisionTree(tiling, names, target, tuple(classes), class_is_public, grown.counts, spans)
+    public = tuple(name for name in tiling.quasi_identifiers if name in training.public)
+    tree = DecisionTree(tiling, public, training.target, classes, class_is_public, grown.counts, spans)
     return BuiltTree(tree, cells, training.domains)
 
 

@@ -14,14 +14,8 @@ from numpy.typing import NDArray
 from anonfit.algorithms.coding import TableCoding
 from anonfit.algorithms.result import Anonymized
 from anonfit.algorithms.top_down import placed
-from anonfit.algorithms.trees.building import (
-    BuiltTree,
-    Growing,
-    Training,
-    build_tree,
-    require_complete,
-    require_divisible,
-)
+from anonfit.algorithms.trees import building
+from anonfit.algorithms.trees.building import BuiltTree, Growing, Training, build_tree
 from anonfit.algorithms.trees.growing import Demand
 from anonfit.algorithms.trees.tree import ClassName, DecisionTree
 from anonfit.engines.contract import CountRequest, Engine, OutOfCore, out_of_core
@@ -203,40 +197,32 @@ def make_tree(
     coding.add_class(target_name(0), target.name, classes.of_row, len(classes.names))
     columns = tested_columns(schema, target.name)
     for column in columns:
-        require_divisible(column, engine.schema[column.name], asked.growing.variant)
+        building.require_divisible(column, engine.schema[column.name], asked.growing.variant)
     # Of a column without a taxonomy, values that fewer than k persons have are one: a name of a private column that
     # fewer than k persons have would tell that there is such a person.
     domains = coding.code(columns, [asked.demand.k] * len(columns))
     for domain in domains:
-        require_complete(domain, coding.codes[domain.name], coding.values(domain.name).times)
+        building.require_complete(domain, coding.codes[domain.name], coding.values(domain.name).times)
     if not coding.by_row:
         stage("Coding")
     engine.code(coding.fields, kept)
-    if coding.by_row:
-        training = Training(domains, [coding.codes[domain.name] for domain in domains], classes.of_row)
-    else:
-        training = _groups(out_of_core(engine), domains)
+    codes, labels, times = [coding.codes[domain.name] for domain in domains], classes.of_row, None
+    if not coding.by_row:
+        codes, labels, times = _groups(out_of_core(engine), domains)
     stage("Growing")
-    built = build_tree(
-        training,
-        public=[column.name for column in schema.quasi_identifiers],
-        target=asked.target.column,
-        classes=classes.names,
-        class_is_public=asked.class_is_public,
-        demand=asked.demand,
-        growing=asked.growing,
-    )
-    return built, coding
+    public = [column.name for column in schema.quasi_identifiers]
+    training = Training(domains, codes, labels, public, target.name, classes.names, asked.class_is_public, times)
+    return build_tree(training, demand=asked.demand, growing=asked.growing), coding
 
 
-def _groups(engine: OutOfCore, domains: Sequence[Domain]) -> Training:
-    """The groups of rows that are alike."""
-    by = (*(code_name(place) for place in range(len(domains))), target_name(0))
-    counted = engine.count([CountRequest((0,), by, ((),))])[0]
-    codes: list[NDArray[Any]] = [
-        counted.by[place].astype(code_dtype(domain.coded().size)) for place, domain in enumerate(domains)
-    ]
-    return Training(domains, codes, counted.by[len(domains)].astype(np.int32), counted.sums[0])
+def _groups(
+    engine: OutOfCore, domains: Sequence[Domain]
+) -> tuple[list[NDArray[Any]], NDArray[np.int32], NDArray[np.int64]]:
+    """The groups of rows that are alike: codes of every column, classes, and how many rows each has."""
+    by = (*map(code_name, range(len(domains))), target_name(0))
+    [counted] = engine.count([CountRequest((0,), by, ((),))])
+    codes = [own.astype(code_dtype(domain.coded().size)) for own, domain in zip(counted.by, domains, strict=False)]
+    return codes, counted.by[len(domains)].astype(np.int32), counted.sums[0]
 
 
 def anonymize_by_tree(

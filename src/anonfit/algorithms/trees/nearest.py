@@ -160,9 +160,8 @@ def nearest_safe_tree(
     if (grown.counts.sum(axis=1) < fitted.taught).any():
         raise DataError(f"some nodes of the tree were taught with more rows than the data has: {OTHER_ROWS}")
     kept = safe_tests(fitted, is_public, classes.of_row, demand, grown.counts, class_is_public=is_known)
-    training = Training(fitted.domains, fitted.codes, classes.of_row)
-    pruned = pruned_at(grown, ~kept)
-    tree = finish_tree(pruned, training, public, target, classes.names, is_known, CutPoints.SIMPLEST).tree
+    training = Training(fitted.domains, fitted.codes, classes.of_row, public, target, classes.names, is_known)
+    tree = finish_tree(pruned_at(grown, ~kept), training, CutPoints.SIMPLEST).tree
     if not demand.allows(tree.spans.counts).all():
         raise AuditFailed("a span of the pruned tree does not hold what was asked; this is a fault of anonfit.")
     return release_tree(tree, populations)
