@@ -43,6 +43,7 @@ from anonfit.tables.schema import (
     persons_of,
 )
 from anonfit.workload import objectives
+from anonfit.workload.coding import selection_boundaries, with_boundaries
 from anonfit.workload.objectives import LearnedWeights
 from anonfit.workload.targets import TargetRequest, Workload, classes_of, code_target, number_target, predicted_target
 
@@ -69,16 +70,6 @@ def without_row_numbers() -> Iterator[None]:
         if "distinct value(s)" not in text:
             text = text.replace("value(s) are not", "different value(s) are not", 1)
         raise type(error)(text) from None
-
-
-def coded_with_boundaries(coded: CodedValues, predicates: Sequence[Predicate]) -> CodedValues:
-    """A column whose domain can be cut at the boundaries of predicates."""
-    from anonfit.workload.coding import selection_boundaries, with_boundaries
-
-    if not isinstance(coded.domain, OrderedDomain):
-        return coded
-    domain, places = with_boundaries(coded.domain, selection_boundaries(predicates, coded.domain))
-    return CodedValues(domain, places[coded.codes])
 
 
 class TableCoding:
@@ -160,7 +151,11 @@ class TableCoding:
         def coded(column: Column, values: KnownValues, k: int) -> CodedValues:
             with self.value_errors():
                 by_value = code_column(column, values.frame[column.name], persons=values.persons.of_groups, k=k)
-            return coded_with_boundaries(by_value, predicates) if predicates else by_value
+            if not predicates or not isinstance(by_value.domain, OrderedDomain):
+                return by_value
+            boundaries = selection_boundaries(predicates, by_value.domain)
+            domain, codes = with_boundaries(by_value.domain, boundaries)
+            return CodedValues(domain, codes[by_value.codes])
 
         with ThreadPoolExecutor(thread_count(self.threads)) as pool:
             every = list(pool.map(coded, columns, known, ks))

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from anonfit.algorithms.coding import TableCoding
 from anonfit.algorithms.demands import Demands, refuse_infeasible
 from anonfit.algorithms.result import Anonymized
+from anonfit.algorithms.selections import CodingSelections, answer_batches, selection_predicates, typed_frame
 from anonfit.criteria.targets import NumberTarget
 from anonfit.engines.contract import Engine, InMemory, out_of_core
 from anonfit.engines.memory.layout import Shape
@@ -21,10 +21,8 @@ from anonfit.recoding.recoding import build_recoding, cells_of_codes
 from anonfit.runtime.process import Stage, silent
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Domain, Role, Schema
+from anonfit.workload.selections import refuse_sensitive_selections
 from anonfit.workload.targets import NOTHING, Workload
-
-if TYPE_CHECKING:
-    from anonfit.workload.predicates import Predicate
 
 
 def anonymize(
@@ -50,23 +48,15 @@ def anonymize(
     if not coding.by_row:
         stage("Finding values")
     if workload.selections:
-        from anonfit.algorithms.selections import typed_frame
-        from anonfit.workload.selections import refuse_sensitive_selections
-
-        refuse_sensitive_selections(
-            workload.selections, schema.columns, typed_frame(engine), is_capped=demands.max_confidence < 1.0
-        )
+        is_capped = demands.max_confidence < 1.0
+        refuse_sensitive_selections(workload.selections, schema.columns, typed_frame(engine), is_capped=is_capped)
     constraints = coding.constraints(demands)
     refuse_infeasible(demands, coding.total(), constraints)
     if coding.by_row:
         stage("Coding")
     columns = schema.quasi_identifiers
-    predicates: tuple[Predicate, ...] = ()
+    predicates = selection_predicates(engine, workload.used_selections, schema)
     selections, asked = None, None
-    if workload.selections:
-        from anonfit.algorithms.selections import CodingSelections, selection_predicates
-
-        predicates = selection_predicates(engine, workload.used_selections, schema)
     domains = coding.code(columns, [demands.k] * len(columns), predicates)
     coded = tuple(domain.coded() for domain in domains)
     if workload.used_selections:
@@ -101,8 +91,6 @@ def anonymize(
     result = replace(result, steered=steered, learned=learned, selections=asked)
     if asked is None or not isinstance(engine, InMemory):
         return result
-    from anonfit.algorithms.selections import answer_batches
-
     of_row = np.empty(engine.rows, np.int32)
     of_row[result.numbers] = result.nodes
     answers = answer_batches(asked, result.recoding, [(engine.frame, of_row)], schema.name_of(Role.COUNT))

@@ -223,7 +223,7 @@ class SelectionCoder:
     def classes(self, column: truth.ColumnValues) -> ValueClasses:
         """The classes of a raw column's values."""
         name = column.kind.declared.name
-        truths = [truth.truth_of(part, column) for part in self.parts if column_of(part) == name]
+        truths = [evaluated(part, column.truth) for part in self.parts if column_of(part) == name]
         return ValueClasses(*_different(np.stack(truths, axis=1)))
 
     def of_rows(self, rows: truth.RawTable) -> CodedSelections:
@@ -298,8 +298,7 @@ class SelectionCoder:
             truths = np.hstack([truths[known // size], own[known % size]])
         names = [column_of(part) for part in self.parts]
         order = [place for name in dict.fromkeys(names) for place, other in enumerate(names) if other == name]
-        in_order: NDArray[np.bool_] = truths[:, np.argsort(order)]
-        return in_order
+        return np.asarray(truths[:, np.argsort(order)])
 
     def _rectangles(
         self, predicate: Predicate, raw: Sequence[Predicate], truths: NDArray[np.bool_]

@@ -192,8 +192,7 @@ def _side_by_side(work: Callable[[int], Any], threads: int | None) -> list[Any]:
 
 def _entropies(shares: Matrix) -> NDArray[np.float64]:
     """The entropy of each row of shares, in nats."""
-    entropies: NDArray[np.float64] = -(shares * np.log(np.maximum(shares, 1e-12))).sum(axis=1)
-    return entropies
+    return np.asarray(-(shares * np.log(np.maximum(shares, 1e-12))).sum(axis=1))
 
 
 def _is_dense(examples: Examples) -> bool:

@@ -95,8 +95,7 @@ def fold_of(cells: NDArray[np.uint64], seed: int) -> NDArray[np.int64]:
 
 def are_checked(cells: NDArray[np.uint64], seed: int) -> NDArray[np.bool_]:
     """Which cells are not learned from but tell when to stop."""
-    checked: NDArray[np.bool_] = _hashes(cells, seed) // np.uint64(FOLDS) % np.uint64(_CHECKED) == 0
-    return checked
+    return np.asarray(_hashes(cells, seed) // np.uint64(FOLDS) % np.uint64(_CHECKED) == 0)
 
 
 def _hashes(cells: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
@@ -108,30 +107,20 @@ def _hashes(cells: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wide:
-    """A nominal column with too many categories for the model: a category stands as the mean target of its rows.
-
-    `means` has them as each fold's model may know them for rows of each fold: (fold, a row's fold, code, signal).
-    """
-
-    column: int
-    means: NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
 class ModelFeatures:
-    """From codes to what models are given: columns with one number for each code (a position on a scale, or a
-    category), and wide ones; `categorical` says which features are categories.
+    """From codes to what models are given: of plain columns one number for each code (a position on a scale, or a
+    category), of nominal ones with too many categories the mean target of each category's rows, as each fold's model
+    may know it for rows of each fold; `categorical` says which features are categories.
     """
 
-    plain: tuple[tuple[int, NDArray[np.float64]], ...]
-    wide: tuple[_Wide, ...]
+    plain: tuple[tuple[int, NDArray[np.float64]], ...]  # (code,)
+    wide: tuple[tuple[int, NDArray[np.float64]], ...]  # (fold, a row's fold, code, signal)
     categorical: tuple[bool, ...]
 
     def matrix(self, codes: Sequence[Codes], folds: NDArray[np.int64], fold: int) -> Matrix:
         """What the model of a fold is shown of rows that are in these folds. # (row, feature)"""
         parts = [numbers[codes[column]][:, None] for column, numbers in self.plain]
-        parts += [wide.means[fold][folds, codes[wide.column]] for wide in self.wide]
+        parts += [means[fold][folds, codes[column]] for column, means in self.wide]
         return np.concatenate(parts, axis=1) if parts else np.empty((len(folds), 0))
 
 
@@ -157,7 +146,7 @@ def make_features(
         elif len(values) <= _MOST_CATEGORIES:
             numbers[values] = np.arange(len(values))
         else:
-            wide.append(_Wide(index, _means(own, column.size, folds, signals, examples.weights)))
+            wide.append((index, _means(own, column.size, folds, signals, examples.weights)))
             if column.taxonomy is None or column.taxonomy.height < 2:
                 continue
             # Neighbours in a taxonomy are alike, so the order of its leaves tells something too.
@@ -278,12 +267,12 @@ _LEAF_ROWS = 20
 
 def learn_classes(training: TrainingRows, width: int) -> Model:
     """A model of the shares of classes 0 … width - 1."""
-    learned = training.learned
-    shares = _shares(training.target[learned], training.weights[learned], width)
+    classes = training.target[training.learned]
     # A class must be learned before it can be checked.
-    known = np.bincount(training.target[learned], minlength=width) > 0
+    known = np.bincount(classes, minlength=width) > 0
     if known.sum() < 2 or not training.teaches:
-        return Constant(shares)
+        sums = np.bincount(classes, training.weights[training.learned], minlength=width)
+        return Constant(sums / sums.sum() if len(classes) else np.full(width, 1 / width))
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     classifier = HistGradientBoostingClassifier(**_settings(training, int(known.sum())))
@@ -309,15 +298,6 @@ def learn_numbers(training: TrainingRows) -> Model:
     regressor = HistGradientBoostingRegressor(**_settings(training, 2))
     fitted = _fit(regressor, training, (spread - centre) / scale, training.checked)
     return Regressor(fitted, low, high, centre, scale)
-
-
-def _shares(classes: NDArray[np.int64], weights: NDArray[np.float64], width: int) -> NDArray[np.float64]:
-    """The share of each class; equal ones if there are no rows."""
-    if not len(classes):
-        return np.full(width, 1 / width)
-    sums = np.bincount(classes, weights, minlength=width)
-    shares: NDArray[np.float64] = sums / sums.sum()
-    return shares
 
 
 def _settings(training: TrainingRows, classes: int) -> dict[str, Any]:

@@ -176,12 +176,6 @@ def unit_masses(
     return masses.astype(np.int64), unit
 
 
-def masses_of(weights: pl.Series, counts: NDArray[np.uint32] | None) -> NDArray[np.int64]:
-    """What each row counts in criteria by its sample weight, in whole units."""
-    persons = np.ones(len(weights), np.int64) if counts is None else counts.astype(np.int64)
-    return unit_masses(weights, persons)[0]
-
-
 def objective_of(
     workload: Workload,
     names: Sequence[str],

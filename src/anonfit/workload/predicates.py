@@ -156,8 +156,7 @@ def evaluated(predicate: Predicate, truth: Callable[[Condition], NDArray[Any]]) 
     if isinstance(predicate, Condition):
         return truth(predicate)
     parts = [evaluated(part, truth) for part in predicate.parts]
-    truths: NDArray[Any] = (np.bitwise_and if isinstance(predicate, And) else np.bitwise_or).reduce(parts)
-    return truths
+    return np.asarray((np.bitwise_and if isinstance(predicate, And) else np.bitwise_or).reduce(parts))
 
 
 def mapped(predicate: Predicate, change: Callable[[Condition], Predicate]) -> Predicate:

@@ -5,7 +5,6 @@ the rows they count for. Nothing is selected by sensitive columns, or by capped 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -21,7 +20,7 @@ from anonfit.tables.scales import on_axis
 from anonfit.tables.schema import Column, ColumnType, Domain, NominalDomain, Role, name_positions
 from anonfit.tables.taxonomy_leaves import leaf_positions
 from anonfit.workload.coding import Selection, SelectionCoder
-from anonfit.workload.parsing import parse_predicate
+from anonfit.workload.parsing import PLAIN_NAME, parse_predicate
 from anonfit.workload.predicates import (
     LIMIT,
     ColumnKind,
@@ -42,26 +41,29 @@ def selections_of_each(column: ColumnValues, domain: Domain | None) -> list[tupl
     """
     kind = column.kind
     name = kind.declared.name
-    shown = name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
+    shown = name if PLAIN_NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
     selections = []
     if column.missing_rows:
         selections.append((f"{shown} IS NULL", Condition(name, Relation.MISSING, kind=kind)))
     if isinstance(domain, NominalDomain):
         selections += _of_leaves(shown, column, domain)
-    elif kind.type == ColumnType.ORDINAL:
-        words = [kind.declared.order[rank] for rank in sorted(set(column.ranks.tolist()))]
-        selections += [(f"{shown} = {written(word)}", _equal(kind, word)) for word in words]
-    elif kind.holding in (Holding.TEXTS, Holding.TRUTHS):
-        selections += [(f"{shown} = {written(word)}", _equal(kind, word)) for word in sorted(column.names)]
     else:
-        on_axis(column.distinct)  # refuses numbers that are infinite
-        values = [_value(value) for value in column.distinct.to_list()]
-        selections += [(f"{shown} = {written(value)}", _equal(kind, value)) for value in values]
+        selections += [(f"{shown} = {written(value)}", _equal(kind, value)) for value in _values(column)]
     if len(selections) > LIMIT:
         raise SpecError(
             [f"column '{name}' has {len(selections):,} values; one selection each would be more than {LIMIT:,}."]
         )
     return selections
+
+
+def _values(column: ColumnValues) -> Sequence[Value]:
+    """The values of a column that has no leaves."""
+    if column.kind.type == ColumnType.ORDINAL:
+        return [column.kind.declared.order[rank] for rank in sorted(set(column.ranks.tolist()))]
+    if column.kind.holding in (Holding.TEXTS, Holding.TRUTHS):
+        return sorted(column.names)
+    on_axis(column.distinct)  # refuses numbers that are infinite
+    return [_value(value) for value in column.distinct.to_list()]
 
 
 def _equal(kind: ColumnKind, value: Value) -> Condition:
@@ -164,7 +166,7 @@ def ask_selections(
     def each(name: str) -> list[tuple[str, Condition]]:
         return selections_of_each(values.column(kinds[name]), by_name.get(name))
 
-    asked = list(_asked(requests, kinds, each))
+    asked = _asked(requests, kinds, each)
     if len(asked) > LIMIT:
         raise SpecError([f"workload.selections: {len(asked):,} selections are more than {LIMIT:,}; ask for fewer."])
     warnings = [warning for selection in asked if not selection.is_each for warning in _unmet(selection, values)]
@@ -185,7 +187,7 @@ def _asked(
     requests: Sequence[SelectionRequest],
     kinds: Mapping[str, ColumnKind],
     each: Callable[[str], list[tuple[str, Condition]]],
-) -> Iterator[Selection]:
+) -> list[Selection]:
     """The selections of all requests in order."""
     faults: list[str] = []
     selections: list[Selection] = []
@@ -197,17 +199,15 @@ def _asked(
                 selections.append(Selection(request.where, predicate, request.weight, place))
             elif request.each is not None and request.where is None:
                 _check_each(request.each, kinds)
-                parts = each(request.each)
-                selections += [
-                    Selection(name, condition, request.weight, place, is_each=True) for name, condition in parts
-                ]
+                weight, parts = request.weight, each(request.each)
+                selections += [Selection(name, condition, weight, place, is_each=True) for name, condition in parts]
             else:
                 faults.append(f"{place} must have either a where or an each.")
         except SpecError as error:
             faults += [f"{place}: {fault}" for fault in error.faults]
     if faults:
         raise SpecError(faults)
-    return iter(selections)
+    return selections
 
 
 def _check_each(name: str, kinds: Mapping[str, ColumnKind]) -> None:

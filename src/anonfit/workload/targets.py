@@ -213,19 +213,14 @@ def rounded_sum(numbers: NDArray[np.float64], times: NDArray[np.int64]) -> float
     """The sum of numbers, each so many times, rounded once: it does not depend on their order."""
     if (times == 1).all():
         return math.fsum(numbers)
-    return float(
-        sum(
-            (Fraction(number) * often for number, often in zip(numbers.tolist(), times.tolist(), strict=True)),
-            Fraction(0),
-        )
-    )
+    pairs = zip(numbers.tolist(), times.tolist(), strict=True)
+    return float(sum((Fraction(number) * often for number, often in pairs), Fraction(0)))
 
 
 def can_predict(model: Any) -> bool:
     """Whether something is a model, fitted or not: an object that predicts."""
-    return not isinstance(model, type) and any(
-        callable(getattr(model, name, None)) for name in ("predict", "predict_proba")
-    )
+    words = ("predict", "predict_proba")
+    return not isinstance(model, type) and any(callable(getattr(model, word, None)) for word in words)
 
 
 def predicted_target(

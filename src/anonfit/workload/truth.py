@@ -82,8 +82,7 @@ def compared(axis: Axis, relation: Relation, values: tuple[Value, ...], dtype: p
     # Against whole numbers a fraction is rounded to the side on which it changes nothing.
     if isinstance(place, Fraction):
         place = ceil(place) if relation in (Relation.AT_LEAST, Relation.LESS) else floor(place)
-    holds: NDArray[np.bool_] = COMPARISONS[relation](axis, place)
-    return holds
+    return np.asarray(COMPARISONS[relation](axis, place))
 
 
 def cut_places(relation: Relation, value: Value, dtype: pl.DataType) -> list[int | float]:
@@ -328,8 +327,7 @@ def ranked(ranks: NDArray[Any], condition: Condition) -> NDArray[np.bool_]:
     relation = condition.relation
     if relation in (Relation.IN, Relation.NOT_IN):
         return np.isin(ranks, wanted, invert=relation == Relation.NOT_IN)
-    holds: NDArray[np.bool_] = COMPARISONS[relation](ranks, wanted[0])
-    return holds
+    return np.asarray(COMPARISONS[relation](ranks, wanted[0]))
 
 
 def _axis(values: pl.Series) -> Axis:
@@ -374,8 +372,7 @@ class RawTable(TableValues):
         of_one = self._of_one_column(predicate)
         if of_one is not None:
             column, truth = of_one
-            met: NDArray[np.bool_] = truth[column.places]
-            return met
+            return np.asarray(truth[column.places])
         assert not isinstance(predicate, Condition)
         is_and = isinstance(predicate, And)
         return reduce(and_ if is_and else or_, map(self.holds, predicate.parts), np.full(len(self.frame), is_and))
@@ -410,9 +407,4 @@ class RawTable(TableValues):
         if column_of(predicate) is None:
             return None
         column = self.column(next(conditions_of(predicate)).kind)
-        return column, truth_of(predicate, column)
-
-
-def truth_of(predicate: Predicate, column: ColumnValues) -> NDArray[np.bool_]:
-    """Whether each distinct value of a column, and a missing one, satisfies a predicate over that column alone."""
-    return evaluated(predicate, column.truth)
+        return column, evaluated(predicate, column.truth)

@@ -44,8 +44,7 @@ def expected_errors(persons: NDArray[np.int64], errors: NDArray[np.int64], confi
     spread = np.sqrt(np.maximum(share / size - share**2 / size + score**2 / (4 * size**2), 0.0))
     bound = (share + score**2 / (2 * size) + score * spread) / (1 + score**2 / size)
     more = np.where(errors + 0.5 >= size, np.maximum(size - errors, 0.0), bound * size - errors)
-    expected: NDArray[np.float64] = np.where(persons == 0, 0.0, np.where(errors == 0, none, errors + more))
-    return expected
+    return np.asarray(np.where(persons == 0, 0.0, np.where(errors == 0, none, errors + more)))
 
 
 def prune(grown: GrownTree, confidence: float) -> GrownTree:

@@ -266,27 +266,11 @@ class DecisionTreeGrower:
         """Weigh a node's splits; the score of the best one in steps, 0 without one."""
         if node.splits is None:
             node.splits = np.zeros((len(self.attributes.sizes), FACTS))
-        weigh(
-            self.attributes.codes,
-            self.labels,
-            self.persons,
-            self.own,
-            node.first,
-            node.stop,
-            self.runs.order,
-            self.runs.ends,
-            node.segments,
-            self.is_shared,
-            node.box,
-            self.facts,
-            self.attributes.breaks,
-            node.counts,
-            self.numbers,
-            self.settings,
-            self.logs,
-            self.lists,
-            node.splits,
-        )
+        rows = (self.attributes.codes, self.labels, self.persons, self.own, node.first, node.stop)
+        spans = (self.runs.order, self.runs.ends, node.segments, self.is_shared)
+        columns = (node.box, self.facts, self.attributes.breaks)
+        rules = (self.numbers, self.settings, self.logs)
+        weigh(*rows, *spans, *columns, node.counts, *rules, self.lists, node.splits)
         node.best, score = self._best(node.splits)
         return score
 

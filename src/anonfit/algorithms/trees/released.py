@@ -114,19 +114,16 @@ class ReleasedTree(TiledTree):
         names = np.array(self.classes, dtype=object if len({type(name) for name in self.classes}) > 1 else None)
         classes = self._weights.argmax(axis=1)  # (node,)
         classes[self.nodes.column == LEAF] = self.predicts
-        predicted: NDArray[Any] = names[classes[self._ends(data)]]
-        return predicted
+        return np.asarray(names[classes[self._ends(data)]])
 
     def predict_shares(self, data: Any) -> NDArray[np.float64]:
         """The share of every class where each row ends, in the order of `classes`; 0 or 1 with `majority`."""
         weights = self._weights[self._ends(data)]
-        shares: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
-        return shares
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def leaf_of(self, data: Any) -> NDArray[np.int64]:
         """The leaf of every row, -1 for one that ends earlier."""
-        leaves: NDArray[np.int64] = self.nodes.region_of[self._ends(data)].astype(np.int64)
-        return leaves
+        return np.asarray(self.nodes.region_of[self._ends(data)].astype(np.int64))
 
     def _ends(self, data: Any) -> NDArray[np.int32]:
         frame = from_frame(data)

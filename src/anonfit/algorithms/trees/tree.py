@@ -50,8 +50,7 @@ class Spans:
     @property
     def sizes(self) -> NDArray[np.int64]:
         """(span,) how many training persons have each."""
-        sizes: NDArray[np.int64] = self.counts.sum(axis=1)
-        return sizes
+        return np.asarray(self.counts.sum(axis=1))
 
     @property
     def smallest(self) -> int:
@@ -235,15 +234,13 @@ class DecisionTree(TiledTree):
     @cached_property
     def majority(self) -> NDArray[np.int64]:
         """(node,) the class with the largest bin; of equal ones the first."""
-        classes: NDArray[np.int64] = self.counts[self.counted_node].argmax(axis=1)
-        return classes
+        return np.asarray(self.counts[self.counted_node].argmax(axis=1))
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
         """(node, class) the share of each class."""
         counts = self.counts[self.counted_node]
-        shares: NDArray[np.float64] = counts / counts.sum(axis=1, keepdims=True)
-        return shares
+        return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
     def to_model_json(self) -> str:
         """The text of model.json, with the exact number of persons in every bin."""

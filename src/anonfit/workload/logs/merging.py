@@ -136,8 +136,7 @@ def _bits(values: pl.Series) -> NDArray[np.uint64]:
     if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
         distinct, places = categorized(values.cast(pl.String))
         hashes = [int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) for text in distinct.to_list()]
-        bits: NDArray[np.uint64] = np.array([*hashes, int(_MISSING)], np.uint64)[places]
-        return bits
+        return np.asarray(np.array([*hashes, int(_MISSING)], np.uint64)[places])
     plain = values.to_physical()
     if plain.dtype.is_integer() or plain.dtype == pl.Boolean:
         numbers = plain.cast(pl.Int64, strict=False).fill_null(0).to_numpy().view(np.uint64)

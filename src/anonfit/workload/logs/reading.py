@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -263,7 +263,7 @@ PROGRAM = "from anonfit.workload.logs.reading import answer_lines; answer_lines(
 class Parsed:
     """What a statement uses, as `syntax.read_statement` says it; or why that is not known."""
 
-    content: dict[str, Any] | None
+    content: dict[str, Any] | None = None
     fault: str = ""
 
 
@@ -303,15 +303,12 @@ def parse_statements(
     """What each statement uses, in their order; each may take so many seconds, and all of them together."""
     done, end = 0, monotonic() + all_seconds
     while done < len(texts):
-        process = _Process(dialect)
-        try:
-            for parsed in process.answers(texts[done:], seconds):
+        with closing(_Process(dialect, texts[done:])) as process:
+            for parsed in process.answers(seconds):
                 yield parsed
                 done += 1
                 if monotonic() >= end:
                     break
-        finally:
-            process.stop()
         if monotonic() >= end:
             yield from [Parsed(None, f"the statements before it took {all_seconds:g} seconds")] * (len(texts) - done)
             return
@@ -321,9 +318,9 @@ def parse_statements(
 
 
 class _Process:
-    """A process that parses."""
+    """A process that parses texts."""
 
-    def __init__(self, dialect: str | None) -> None:
+    def __init__(self, dialect: str | None, texts: Sequence[str]) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         self.process = subprocess.Popen(  # noqa: S603  its own interpreter with a fixed program
             # -P: the folder that it is called in, where logs may lie, holds no modules.
@@ -340,28 +337,23 @@ class _Process:
         self.input: IO[str] = self.process.stdin
         self.output: IO[str] = self.process.stdout
         self.lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self.threads = [threading.Thread(target=self._listen, daemon=True)]
-        self.threads[0].start()
-        self.dialect = dialect
+        self.dialect, self.texts = dialect, texts
+        self.threads = [threading.Thread(target=work, daemon=True) for work in (self._listen, self._write)]
+        for thread in self.threads:
+            thread.start()
 
-    def answers(self, texts: Sequence[str], seconds: float) -> Iterator[Parsed]:
-        """What is found of texts, as far as the process comes."""
-        writer = threading.Thread(target=self._write, args=(texts,), daemon=True)
-        self.threads.append(writer)
-        writer.start()
+    def answers(self, seconds: float) -> Iterator[Parsed]:
+        """What is found of the texts, as far as the process comes."""
         if self._next(START_SECONDS) is None:
             raise RequestError("the process that parses statements did not start; is there enough memory?")
-        for _ in texts:
-            line = self._next(seconds)
-            if line is None:
+        for _ in self.texts:
+            if (line := self._next(seconds)) is None:
                 return
-            answer = json.loads(line)
-            yield Parsed(answer.get("content"), answer.get("fault", ""))
+            yield Parsed(**json.loads(line))
 
-    def _write(self, texts: Sequence[str]) -> None:
+    def _write(self) -> None:
         with suppress(OSError, ValueError):  # it may have been stopped
-            self.input.write(json.dumps(self.dialect) + "\n")
-            for text in texts:
+            for text in (self.dialect, *self.texts):
                 self.input.write(json.dumps(text) + "\n")
             self.input.close()
 
@@ -377,7 +369,7 @@ class _Process:
         except queue.Empty:
             return None
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End the process."""
         self.process.kill()
         self.process.wait()
