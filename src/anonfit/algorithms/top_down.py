@@ -215,9 +215,7 @@ def _progress(stage: Stage) -> Callable[[Step], None]:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The parts of every column to begin with, and the cuts between them: they stay where they are, also where no row
-    is on one side.
-    """
+    """The parts of every column to begin with, and the cuts between them, which stay also where one side has no row."""
 
     parts: tuple[tuple[ColumnPart, ...], ...]
     cuts: tuple[tuple[Cut, ...], ...]

@@ -42,14 +42,6 @@ class KnownCells:
     rows: NDArray[np.float64]  # (cell,)
     strength: float = float("inf")
 
-    @classmethod
-    def of(cls, examples: Examples, signals: Matrix) -> KnownCells:
-        """The cells of examples, each of which adds its signals."""
-        keys, which = np.unique(examples.cells, return_inverse=True)
-        summed = [np.bincount(which, examples.weights * signal, minlength=len(keys)) for signal in signals.T]
-        rows = np.bincount(which, examples.weights, minlength=len(keys))
-        return cls(keys, np.stack(summed, axis=1), rows.astype(np.float64))
-
     def improved(self, keys: NDArray[np.uint64], expected: Matrix) -> Matrix:
         """What is expected of cells by models and by their own rows."""
         if np.isinf(self.strength):
@@ -177,9 +169,7 @@ def _fitted(
 
 
 def _side_by_side(work: Callable[[int], Any], threads: int | None) -> list[Any]:
-    """What some work gives for each fold. Each is done by one thread: sums made by several could differ in the last
-    bit.
-    """
+    """What some work gives for each fold, done by one thread: sums made by several could differ in the last bit."""
     from threadpoolctl import threadpool_limits
 
     def alone(fold: int) -> Any:
@@ -201,10 +191,12 @@ def _is_dense(examples: Examples) -> bool:
 
 
 def _known(fitted: Predictor, examples: Examples, signals: Matrix, threads: int | None) -> tuple[KnownCells, Matrix]:
-    """The cells of examples, and what models expect of them."""
-    known = KnownCells.of(examples, signals)
-    first = np.searchsorted(examples.cells, known.keys)  # examples are in the order of their cells
-    return known, fitted.of_cells(known.keys, [own[first] for own in examples.codes], threads)
+    """The cells of examples, each of which adds its signals, and what models expect of them."""
+    keys, first, which = np.unique(examples.cells, return_index=True, return_inverse=True)
+    sums = [np.bincount(which, examples.weights * signal, minlength=len(keys)) for signal in signals.T]
+    rows = np.bincount(which, examples.weights, minlength=len(keys)).astype(np.float64)
+    expected = fitted.of_cells(keys, [own[first] for own in examples.codes], threads)
+    return KnownCells(keys, np.stack(sums, axis=1), rows), expected
 
 
 def _likeliest(by_models: float, likelihood: Callable[[float], float]) -> float:
@@ -217,9 +209,7 @@ def _likeliest(by_models: float, likelihood: Callable[[float], float]) -> float:
 
 
 def _strength_of_shares(known: KnownCells, expected: Matrix) -> float:
-    """As how many rows models must count so that the classes that cells have are the likeliest: the parameter of a
-    Dirichlet-multinomial distribution.
-    """
+    """The parameter of a Dirichlet-multinomial distribution that makes the classes that cells have the likeliest."""
     from scipy.special import gammaln
 
     def likelihood(strength: float) -> float:
@@ -233,9 +223,7 @@ def _strength_of_shares(known: KnownCells, expected: Matrix) -> float:
 
 
 def _strength_of_numbers(rows: NDArray[np.float64], errors: NDArray[np.float64], within: float) -> float:
-    """The same for numbers: means of cells differ from what models expect by the noise of their rows, and by what
-    models do not know.
-    """
+    """The same for numbers: means of cells differ by the noise of their rows, and by what models do not know."""
     if within <= 0:
         return float("inf")
 

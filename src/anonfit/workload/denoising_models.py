@@ -80,9 +80,7 @@ def cell_keys(columns: Sequence[CodedColumn], codes: Sequence[Codes], rows: int)
 
 
 def mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The mixing steps of splitmix64: every bit hangs on every bit of the key. Each step can be undone, so different
-    keys stay different.
-    """
+    """The mixing steps of splitmix64. Each can be undone, so different keys stay different."""
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return keys ^ (keys >> np.uint64(31))

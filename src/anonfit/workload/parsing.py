@@ -148,7 +148,7 @@ class _Reader:
         if isinstance(node, exp.Not):
             return self.read(node.this, negated=not negated)
         if isinstance(node, exp.And | exp.Or):
-            parts = [self.read(part, negated=negated) for part in _joined(node)]
+            parts = [self.read(part, negated=negated) for part in node.flatten(unnest=False)]
             return all_of(parts) if isinstance(node, exp.And) != negated else any_of(parts)
         if type(node) in self.comparisons:
             return self.comparison(node, negated=negated)
@@ -265,15 +265,6 @@ class _Reader:
             is_value = self.literal(node) is not None
             what = "is a value, where the name of a column is needed" if is_value else "is not understood"
         return _Fault(f"{_quoted(text)} {what}; {POSSIBLE}")
-
-
-def _joined(node: exp.Expr) -> Sequence[exp.Expr]:
-    """All parts of a chain of one connector: a long one leans to the left, deeper than Python follows."""
-    parts, kind = [], type(node)
-    while isinstance(node, kind):
-        parts.append(node.expression)
-        node = node.this
-    return [node, *reversed(parts)]
 
 
 def _sql(node: exp.Expr) -> str:

@@ -81,23 +81,14 @@ class Demand:
     l: float = 1.0  # noqa: E741 - the parameter's name in the field
     max_confidence: float = 1.0
 
-    @property
-    def is_diverse(self) -> bool:
-        """Whether anything but k is asked for."""
-        return self.l > 1.0 or self.max_confidence < 1.0
-
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether spans with these persons by class may exist. counts: (span, class)"""
         persons = counts.sum(axis=-1)
         some = np.maximum(persons, 1)
         entropy = np.log2(some) - (counts * np.log2(np.maximum(counts, 1))).sum(axis=-1) / some
-        allowed: NDArray[np.bool_] = (
-            (persons >= self.k)
-            & ((entropy >= math.log2(self.l) - TIE) | (self.l <= 1.0))
-            & ((counts.max(axis=-1) <= (self.max_confidence + TIE) * persons) | (self.max_confidence >= 1.0))
-        )
-        allowed |= persons == 0
-        return allowed
+        is_diverse = (entropy >= math.log2(self.l) - TIE) | (self.l <= 1.0)
+        is_vague = (counts.max(axis=-1) <= (self.max_confidence + TIE) * persons) | (self.max_confidence >= 1.0)
+        return np.asarray(((persons >= self.k) & is_diverse & is_vague) | (persons == 0))
 
 
 def demand_of(k: object, entropy_l: object, max_confidence: object) -> Demand:
@@ -117,7 +108,7 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 def require_demand(demand: Demand, classes: NDArray[np.int64], *, class_is_public: bool) -> None:
     """Refuse a demand that not even the root meets. classes: (class,) the persons of each"""
-    if class_is_public and demand.is_diverse:
+    if class_is_public and (demand.l > 1.0 or demand.max_confidence < 1.0):
         raise RequestError(
             "the class is public, so its diversity protects nobody: ask for k alone, or let the class be private."
         )
@@ -203,9 +194,7 @@ class DecisionTreeGrower:
         max_spans: int = 1_000_000,
         persons: NDArray[np.int64] | None = None,
     ) -> None:
-        """`labels` is the class of each row, `max_spans` the most spans that are kept, and `persons` how many each row
-        stands for: at least one, by default one.
-        """
+        """`labels` is the class of each row, and `persons` how many it stands for; so many spans are kept at most."""
         rows = len(labels)
         counts = Persons(rows, persons).of_groups(labels, class_count)
         self.persons = np.zeros(0, np.int64) if persons is None else persons

@@ -134,9 +134,7 @@ def _reached(
 def _in_order(
     pairs: NDArray[np.int64], of_row: NDArray[np.int64], counts: NDArray[np.int64], class_is_public: bool
 ) -> tuple[Spans, NDArray[np.int32]]:
-    """The spans in the order of their leaves, so that the order of rows tells nothing. pairs: (span, leaf); counts:
-    (span, class)
-    """
+    """The spans by their leaves, so that the order of rows tells nothing. pairs: (span, leaf); counts: (span, class)"""
     spans = len(counts)
     own = counts.argmax(axis=1).astype(np.int32) if class_is_public else np.full(spans, ANY_CLASS, np.int32)
     pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]

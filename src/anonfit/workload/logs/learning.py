@@ -139,10 +139,10 @@ def _meets(value: Value, condition: Condition) -> bool:
 
 
 def _is_tighter(condition: Condition, known: Condition, *, is_low: bool) -> bool:
-    mine, its = condition.values[0], known.values[0]
-    if mine == its:
+    end, known_end = condition.values[0], known.values[0]
+    if end == known_end:
         return condition.relation in (Relation.MORE, Relation.LESS)
-    return (mine > its) == is_low  # type: ignore[operator]
+    return (end > known_end) == is_low  # type: ignore[operator]
 
 
 def _asked(

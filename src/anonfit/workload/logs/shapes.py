@@ -48,6 +48,8 @@ BEFORE_VALUES = frozenset(
     ("=", "<", ">", "<=", ">=", "<>", "!=", "==", "between", "and", "like", "ilike", "limit", "offset")
 )
 OPENING, CLOSING = ("(", "[", "{"), (")", "]", "}")
+STEPS = {**dict.fromkeys(OPENING, (0, 1)), **dict.fromkeys(CLOSING, (0, -1)), "case": (1, 1), "end": (1, -1)}
+"""Words that lead into parentheses or cases, and out of them."""
 NESTING = frozenset(("case", "not", "interval", "-", "+", "~", "struct", "array", "map"))
 """Words that can follow each other without end, each within the one before; signs between two values do not nest, but
 counting them as if they did costs nothing in queries that people write.
@@ -67,9 +69,7 @@ class StatementShape:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The shape of all statements that differ in values only: the texts between the values that belong to it, which
-    these are, and which values each slot has.
-    """
+    """The shape of statements that differ in values only: texts, the values between them, and those of each slot."""
 
     texts: tuple[str, ...]
     kept: tuple[int, ...]
@@ -82,10 +82,8 @@ class _Plan:
 
     def text(self, values: Sequence[str]) -> str:
         """The shape of a statement that has some values."""
-        pieces = [self.texts[0]]
-        for at, after in zip(self.kept, self.texts[1:], strict=True):
-            pieces += [values[at], after]
-        return "".join(pieces)
+        kept = (*(values[at] for at in self.kept), "")
+        return "".join(piece for pair in zip(self.texts, kept, strict=True) for piece in pair)
 
 
 class NotParsed(Exception):
@@ -208,23 +206,16 @@ class _Nesting:
     """How deep a place of a statement is."""
 
     def __init__(self) -> None:
-        self.depth = 0
-        self.cases = 0
+        self.levels = [0, 0]  # of parentheses and of cases
         self.chain = 0
 
     def passes(self, word: str) -> bool:
         """Go on by a word or sign; whether it is not too deep there."""
         lowered = word.lower()
-        if word in OPENING:
-            self.depth += 1
-        elif word in CLOSING:
-            self.depth = max(0, self.depth - 1)
-        elif lowered == "case":
-            self.cases += 1
-        elif lowered == "end":
-            self.cases = max(0, self.cases - 1)
+        kind, step = STEPS.get(lowered, (0, 0))
+        self.levels[kind] = max(0, self.levels[kind] + step)
         self.chain = self.chain + 1 if lowered in NESTING or word in OPENING else 0
-        return max(self.depth + self.cases, self.chain) <= DEEPEST
+        return max(sum(self.levels), self.chain) <= DEEPEST
 
 
 def _is_value(words: list[str]) -> bool:
