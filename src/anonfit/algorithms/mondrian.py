@@ -85,7 +85,7 @@ def anonymize(
     targets = () if workload.objective.clusters else purpose.targets
     steered = {target.name: isinstance(target, NumberTarget) for target in targets}
     if isinstance(engine, InMemory):
-        result = _grown_here(engine, coding, shape, demands.k, domains, cut_points, stage)
+        result = _grown_here(coding, shape, demands.k, domains, cut_points, stage)
     else:
         result = _grown_by_levels(coding, shape, demands.k, domains, cut_points, hand_over, sample, stage)
     result = replace(result, steered=steered, learned=learned, selections=asked)
@@ -98,18 +98,14 @@ def anonymize(
 
 
 def _grown_here(
-    engine: InMemory,
-    coding: TableCoding,
-    shape: Shape,
-    k: int,
-    domains: Sequence[Domain],
-    cut_points: CutPoints,
-    stage: Stage,
+    coding: TableCoding, shape: Shape, k: int, domains: Sequence[Domain], cut_points: CutPoints, stage: Stage
 ) -> Anonymized:
     """The regions of rows in memory, and where each row is."""
     from anonfit.engines.memory.route import make_routes, route_regions
 
     stage("Growing regions")
+    engine = coding.engine
+    assert isinstance(engine, InMemory)
     assert coding.persons is not None
     growth = engine.grow(shape, coding.persons, k, threads=coding.threads)
     stage("Routing rows")

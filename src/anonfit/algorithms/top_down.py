@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -86,7 +86,7 @@ def anonymize_top_down(
     ks = [max(asked.k for asked in requirements if place in asked.columns) for place in range(len(columns))]
     domains = coding.code(columns, ks)
     coded = tuple(domain.coded() for domain in domains)
-    start = None if refining.start is None else start_of(refining.start, domains)
+    start, cuts = (None, None) if refining.start is None else start_of(refining.start, domains)
     classes, class_count = coding.classes(target, target_column)
     _check_sizes(coded, class_count, target.column)
     weights = None if workload.sample_weight is None else coding.masses(workload.sample_weight)[0]
@@ -105,12 +105,13 @@ def anonymize_top_down(
             rows,
             requirements,
             refining=refining,
-            start=None if start is None else start.parts,
+            start=start,
             stop=lambda: monotonic() >= end or is_stopped(),
             progress=_progress(stage),
         )
     stage("Routing rows")
-    recoding = _grid_of(refined, coded, domains, start, cut_points)
+    parts, rests = _parts_of(refined, coded)
+    recoding = build_grid(parts, rests, domains, points=cut_points, given=cuts)
     cells = cells_of_codes(recoding, domains)
     assert isinstance(recoding.shape, Grid)
     nodes = recoding.shape.nodes([of_code[codes] for of_code, codes in zip(cells, rows.codes, strict=True)])
@@ -156,10 +157,8 @@ def _counted_rows(
     return RowsToRefine(table, counted.by[width], counted.sums[1] if weighted else None, of_groups, coding.threads)
 
 
-def _grid_of(
-    refined: Refined, columns: Sequence[CodedColumn], domains: Sequence[Domain], start: Start | None, points: CutPoints
-) -> Recoding:
-    """The recoding of refined columns."""
+def _parts_of(refined: Refined, columns: Sequence[CodedColumn]) -> tuple[list[NDArray[np.int32]], list[int]]:
+    """Of every column the part of each code, and the part that is suppressed, -1 without one."""
     parts, rests = [], []
     for column, column_parts in zip(columns, refined.parts, strict=True):
         part_of, rest = np.zeros(column.size, np.int32), -1
@@ -168,7 +167,7 @@ def _grid_of(
             rest = number if part.is_rest else rest
         parts.append(part_of)
         rests.append(rest)
-    return build_grid(parts, rests, domains, points=points, given=None if start is None else start.cuts)
+    return parts, rests
 
 
 def _single_target(
@@ -213,16 +212,15 @@ def _progress(stage: Stage) -> Callable[[Step], None]:
     return on_step
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """The parts of every column to begin with, and the cuts between them, which stay also where one side has no row."""
-
-    parts: tuple[tuple[ColumnPart, ...], ...]
-    cuts: tuple[tuple[Cut, ...], ...]
+Parts = tuple[ColumnPart, ...]
+"""Of a column."""
+Cuts = tuple[Cut, ...]
 
 
-def start_of(recoding: Recoding, domains: Sequence[Domain]) -> Start:
-    """The parts of a recoding in which every column is divided by itself, in the codes of a table."""
+def start_of(recoding: Recoding, domains: Sequence[Domain]) -> tuple[tuple[Parts, ...], tuple[Cuts, ...]]:
+    """The parts of a recoding in which every column is divided by itself, in the codes of a table, and the cuts between
+    them, which stay also where one side has no row.
+    """
     if not isinstance(recoding.shape, Grid):
         raise RequestError(
             "the recoding to start from divides columns together; top-down refinement starts from one that it made "
@@ -234,22 +232,22 @@ def start_of(recoding: Recoding, domains: Sequence[Domain]) -> Start:
     if known.keys() != {domain.name for domain in domains}:
         raise RequestError("the recoding to start from is one of other quasi-identifiers than the table has.")
     parts, cuts = zip(*(_column(domain, *known[domain.name]) for domain in domains), strict=True)
-    return Start(parts, cuts)
+    return parts, cuts
 
 
-def _column(domain: Domain, column: RecodedColumn, grid: GridColumn) -> tuple[tuple[ColumnPart, ...], tuple[Cut, ...]]:
+def _column(domain: Domain, column: RecodedColumn, grid: GridColumn) -> tuple[Parts, Cuts]:
     """A column's parts in codes, and the cuts between them."""
     if isinstance(domain, OrderedDomain) and isinstance(column, OrderedCells):
         cuts = _cuts(domain, column, grid)
         cells = column.cells_on_axis(domain.values, domain.dtype)
         if (cells < 0).any():
             raise _misfit(domain, "has values outside the domain that it declares")
-        return _runs(_with_missing(domain, column, cells), grid), cuts
+        return _runs(domain, column, cells, grid), cuts
     if isinstance(domain, OrdinalDomain) and isinstance(column, OrdinalCells):
         if domain.order != column.order:
             raise _misfit(domain, "has another order there")
         cells = np.arange(len(domain.order), dtype=np.int32) + int(column.has_missing)
-        return _runs(_with_missing(domain, column, cells), grid), ()
+        return _runs(domain, column, cells, grid), ()
     if isinstance(domain, NominalDomain) and isinstance(column, NominalCells):
         named = _disclosed if domain.split == NominalSplit.SUBSET else _nodes
         return named(domain, column, grid), ()
@@ -262,7 +260,7 @@ def _misfit(domain: Domain, why: str) -> RequestError:
     )
 
 
-def _cuts(domain: OrderedDomain, column: OrderedCells, grid: GridColumn) -> tuple[Cut, ...]:
+def _cuts(domain: OrderedDomain, column: OrderedCells, grid: GridColumn) -> Cuts:
     """The cuts between parts; one between cells of the same part is none."""
     scale, shift = scale_of(domain.dtype), int(column.has_missing)
     if scale is None or (scale != column.scale and not (scale.is_number and column.scale.is_number)):
@@ -275,25 +273,20 @@ def _cuts(domain: OrderedDomain, column: OrderedCells, grid: GridColumn) -> tupl
     return cuts
 
 
-def _with_missing(
-    domain: OrderedDomain | OrdinalDomain, column: RecodedColumn, cells: NDArray[np.int32]
-) -> NDArray[np.int32]:
-    """The cell of each code, from those of codes that are not missing."""
-    if not domain.has_missing:
-        return cells
-    if not column.has_missing:
-        raise _misfit(domain, "has missing values, which it does not know")
-    return np.append(np.int32(MISSING), cells)
-
-
-def _runs(cells: NDArray[np.int32], grid: GridColumn) -> tuple[ColumnPart, ...]:
-    """Runs of codes that lie in one part."""
+def _runs(
+    domain: OrderedDomain | OrdinalDomain, column: RecodedColumn, cells: NDArray[np.int32], grid: GridColumn
+) -> Parts:
+    """Runs of codes that lie in one part, from the cells of codes that are not missing."""
+    if domain.has_missing:
+        if not column.has_missing:
+            raise _misfit(domain, "has missing values, which it does not know")
+        cells = np.append(np.int32(MISSING), cells)
     parts = grid.part_of[cells]
     edges = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(parts)]
     return tuple(ColumnPart(range(first, stop)) for first, stop in pairwise(edges) if stop > first)
 
 
-def _nodes(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> tuple[ColumnPart, ...]:
+def _nodes(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> Parts:
     """Nodes of the table's taxonomy, each one of the recoding's parts."""
     taxonomy, shift = domain.taxonomy, int(domain.has_missing)
     places = [column.taxonomy.leaf_position.get(leaf) for leaf in taxonomy.leaves]
@@ -319,7 +312,7 @@ def _nodes(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> tup
     return tuple(sorted(nodes, key=lambda part: part.codes[0]))
 
 
-def _disclosed(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> tuple[ColumnPart, ...]:
+def _disclosed(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> Parts:
     """The values that are disclosed, and the rest. Those that the recoding has no name for are in the rest."""
     if (np.delete(np.bincount(grid.part_of), [] if grid.rest < 0 else [grid.rest]) > 1).any():
         raise _misfit(domain, "has several values in one part there, and no taxonomy that names them")

@@ -12,17 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from anonfit.errors import MissingPackage, SpecError, did_you_mean
 from anonfit.tables.schema import ColumnType
-from anonfit.workload.predicates import (
-    And,
-    ColumnKind,
-    Condition,
-    Holding,
-    Predicate,
-    Relation,
-    Value,
-    all_of,
-    any_of,
-)
+from anonfit.workload.predicates import And, ColumnKind, Condition, Holding, Predicate, Relation, Value, all_of, any_of
 from anonfit.workload.truth import Form, Literal, values_of, written
 
 if TYPE_CHECKING:

@@ -19,19 +19,10 @@ from anonfit.errors import SpecError, did_you_mean
 from anonfit.tables.scales import on_axis
 from anonfit.tables.schema import Column, ColumnType, Domain, NominalDomain, Role, name_positions
 from anonfit.tables.taxonomy_leaves import leaf_positions
+from anonfit.workload import predicates
 from anonfit.workload.coding import Selection, SelectionCoder
 from anonfit.workload.parsing import PLAIN_NAME, parse_predicate
-from anonfit.workload.predicates import (
-    LIMIT,
-    ColumnKind,
-    Condition,
-    Holding,
-    Predicate,
-    Relation,
-    Value,
-    conditions_of,
-    kinds_of,
-)
+from anonfit.workload.predicates import LIMIT, ColumnKind, Condition, Holding, Predicate, Relation, Value
 from anonfit.workload.truth import ColumnValues, RawTable, TableValues, name_in, written
 
 
@@ -139,7 +130,7 @@ def predicates_of(
     requests: Sequence[SelectionRequest], columns: Sequence[Column], frame: pl.DataFrame
 ) -> tuple[Predicate, ...]:
     """The predicates of the requests that have one, for `selection_boundaries`; all faults are reported together."""
-    kinds = kinds_of(columns, frame)
+    kinds = predicates.kinds_of(columns, frame)
     return tuple(asked.predicate for asked in _asked(requests, kinds, lambda _: []))
 
 
@@ -150,7 +141,7 @@ def code_selections(
     have the boundaries of the predicates (`with_boundaries`).
     """
     rows = RawTable(frame)
-    asked = ask_selections(requests, kinds_of(columns, frame), domains, rows)
+    asked = ask_selections(requests, predicates.kinds_of(columns, frame), domains, rows)
     return Selections(asked.coder.of_rows(rows), asked.predicates, asked.warnings)
 
 
@@ -223,7 +214,7 @@ def _check_each(name: str, kinds: Mapping[str, ColumnKind]) -> None:
 
 def _unmet(asked: Selection, values: TableValues) -> Iterator[str]:
     """A warning for each name of a column without a declared domain that no row has: it may be a slip."""
-    for condition in conditions_of(asked.predicate):
+    for condition in predicates.conditions_of(asked.predicate):
         declared = condition.kind.declared
         if condition.kind.type != ColumnType.NOMINAL or declared.taxonomy is not None or declared.domain:
             continue
@@ -239,7 +230,7 @@ def refuse_sensitive_selections(
 ) -> None:
     """Refuse selections by sensitive columns and by targets that are capped; all faults are reported together."""
     predicates_of(requests, columns, frame)  # refuses those that cannot be read
-    kinds = kinds_of(columns, frame)
+    kinds = predicates.kinds_of(columns, frame)
     faults = [
         f"workload.selections[{number}]: {why}"
         for number, request in enumerate(requests)
@@ -254,7 +245,9 @@ def _names(request: SelectionRequest, kinds: Mapping[str, ColumnKind]) -> Iterab
     """The columns that a selection names, each once."""
     if request.where is None:
         return () if request.each is None else (request.each,)
-    return dict.fromkeys(condition.column for condition in conditions_of(parse_predicate(request.where, kinds)))
+    return dict.fromkeys(
+        condition.column for condition in predicates.conditions_of(parse_predicate(request.where, kinds))
+    )
 
 
 def why_not_selectable(name: str, role: Role, *, is_capped: bool) -> str | None:

@@ -25,19 +25,8 @@ from anonfit.tables.scales import START_OF_TIME, Axis, on_axis
 from anonfit.tables.schema import ColumnType, name_positions, require_known, texts_of
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions
-from anonfit.workload.predicates import (
-    COMPARISONS,
-    And,
-    ColumnKind,
-    Condition,
-    Holding,
-    Predicate,
-    Relation,
-    Value,
-    column_of,
-    conditions_of,
-    evaluated,
-)
+from anonfit.workload import predicates
+from anonfit.workload.predicates import COMPARISONS, And, ColumnKind, Condition, Holding, Predicate, Relation, Value
 
 DAY = 24 * 3600 * 10**6
 
@@ -404,7 +393,7 @@ class RawTable(TableValues):
 
     def _of_one_column(self, predicate: Predicate) -> tuple[ColumnValues, NDArray[np.bool_]] | None:
         """The truth of each distinct value, for a predicate over a single column."""
-        if column_of(predicate) is None:
+        if predicates.column_of(predicate) is None:
             return None
-        column = self.column(next(conditions_of(predicate)).kind)
-        return column, evaluated(predicate, column.truth)
+        column = self.column(next(predicates.conditions_of(predicate)).kind)
+        return column, predicates.evaluated(predicate, column.truth)

@@ -19,21 +19,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.tables.schema import Column, Role
+from anonfit.workload import predicates
 from anonfit.workload.logs.merging import Merged, RawRows, columns_named, merge
 from anonfit.workload.logs.shapes import QueriedColumns
 from anonfit.workload.logs.tallies import LogTally, Uses, read_log
 from anonfit.workload.parsing import predicate_text
-from anonfit.workload.predicates import (
-    COMPARISONS,
-    Condition,
-    Predicate,
-    Relation,
-    Value,
-    all_of,
-    conditions_of,
-    evaluated,
-    kinds_of,
-)
+from anonfit.workload.predicates import COMPARISONS, Condition, Predicate, Relation, Value
 from anonfit.workload.truth import RawTable
 
 CONDITIONS = 32
@@ -50,7 +41,7 @@ def minterms(counts: Mapping[Predicate, int], rows: RawRows, *, most: int, k: in
     parts, persons = _parts(rows, conditions)
     asked = _asked(counts, conditions, parts)
     order = sorted(np.flatnonzero((persons >= k) & (asked > 0)).tolist(), key=lambda at: (-asked[at], at))
-    terms = [(all_of(_tightest(_conditions(conditions, parts[at]))), int(asked[at])) for at in order[:most]]
+    terms = [(predicates.all_of(_tightest(_conditions(conditions, parts[at]))), int(asked[at])) for at in order[:most]]
     return [Merged(predicate, times, times, 0) for predicate, times in terms]
 
 
@@ -78,7 +69,7 @@ def _frequent(counts: Mapping[Predicate, int]) -> list[Condition]:
     """The conditions that most queries have; of a condition and its opposite, one."""
     times: Counter[Condition] = Counter()
     for predicate, count in counts.items():
-        times.update(dict.fromkeys(conditions_of(predicate), count))
+        times.update(dict.fromkeys(predicates.conditions_of(predicate), count))
     frequent: list[Condition] = []
     for condition in sorted(times, key=lambda candidate: (-times[candidate], repr(candidate))):
         if _opposite(condition) not in frequent and len(frequent) < CONDITIONS:
@@ -153,8 +144,8 @@ def _asked(
     stands |= {_opposite(condition): parts[:, at] == 2 for at, condition in enumerate(conditions)}
     queries = np.zeros(len(parts), np.int64)
     for predicate, times in counts.items():
-        if all(condition in stands for condition in conditions_of(predicate)):
-            queries += times * evaluated(predicate, stands.__getitem__)
+        if all(condition in stands for condition in predicates.conditions_of(predicate)):
+            queries += times * predicates.evaluated(predicate, stands.__getitem__)
     return queries
 
 
@@ -211,7 +202,7 @@ def columns_of(
     columns: Sequence[Column], frame: pl.DataFrame, *, table: str | None = None, is_capped: bool = False
 ) -> QueriedColumns:
     """The columns of a table, with or without its rows, as queries name them."""
-    return QueriedColumns(kinds_of(columns, frame), table, is_capped)
+    return QueriedColumns(predicates.kinds_of(columns, frame), table, is_capped)
 
 
 def learn(

@@ -113,27 +113,24 @@ class _Splitter:
     def statements(self, file: TextIO) -> Iterator[Statement]:
         """The statements of an open file."""
         first = file.read(BLOCK)
+        file.seek(0)
         if "\0" in first:
             raise RequestError(f"{self.name} is no text file; a query log holds statements of SQL.")
-        yield from self.by_lines(first, file) if _is_by_lines(first, self.quoting) else self.by_semicolons(first, file)
+        yield from self.by_lines(file) if _is_by_lines(first, self.quoting) else self.by_semicolons(file)
 
-    def by_lines(self, first: str, file: TextIO) -> Iterator[Statement]:
+    def by_lines(self, file: TextIO) -> Iterator[Statement]:
         """Every line is a statement, or several; what is not closed ends with its line."""
-        number, rest, too_long = 1, "", False  # too long: the rest of a line, which is left out
-        block = first
-        while block:
-            *lines, rest = (rest + block).split("\n")
-            for line in lines:
-                yield from self.of_line(None if too_long else line, number)
-                number, too_long = number + 1, False
-            if len(rest) > LONGEST:
-                rest, too_long = "", True
-            block = file.read(BLOCK)
-        yield from self.of_line(None if too_long else rest, number)
+        number = 0
+        while line := file.readline(LONGEST + 2):
+            number += 1
+            rest = line
+            while rest and not rest.endswith("\n"):  # of a line that is too long
+                rest = file.readline(BLOCK)
+            yield from self.of_line(line.removesuffix("\n"), number)
 
-    def of_line(self, line: str | None, number: int) -> Iterator[Statement]:
-        """The statements of one line, None if it is too long."""
-        if line is None or len(line) > LONGEST:
+    def of_line(self, line: str, number: int) -> Iterator[Statement]:
+        """The statements of one line."""
+        if len(line) > LONGEST:
             yield Statement(None, self.name, number)
             return
         start = 0
@@ -145,9 +142,10 @@ class _Splitter:
             yield from self.statement(line[start:end], number)
             start = after
 
-    def by_semicolons(self, first: str, file: TextIO) -> Iterator[Statement]:
+    def by_semicolons(self, file: TextIO) -> Iterator[Statement]:
         """Statements go on over lines until a semicolon."""
-        buffer, at, line, block = first, 0, 1, first
+        buffer = block = file.read(BLOCK)
+        at, line = 0, 1
         while buffer:
             end, after, opened = self.end_of_statement(buffer, at, "")
             is_whole = end < len(buffer)

@@ -16,16 +16,7 @@ from typing import Any, NamedTuple
 
 from anonfit.tables.schema import ColumnType
 from anonfit.workload.logs.reading import Quoting
-from anonfit.workload.predicates import (
-    ColumnKind,
-    Condition,
-    Holding,
-    Predicate,
-    Relation,
-    Value,
-    all_of,
-    any_of,
-)
+from anonfit.workload.predicates import ColumnKind, Condition, Holding, Predicate, Relation, Value, all_of, any_of
 from anonfit.workload.selections import why_not_selectable
 from anonfit.workload.truth import Form, Literal, number_in, values_of, written
 

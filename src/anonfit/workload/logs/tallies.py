@@ -132,10 +132,9 @@ def _by_shape(paths: Sequence[Path], dialect: str | None, tally: LogTally) -> di
     kept = 0
     for statement in read_statements(paths, quoting):
         tally.statements += 1
-        if statement.text is None:
-            _not_read(tally, statement, 1, "it is too long, or a quote of it is never closed", "")
-            continue
         try:
+            if statement.text is None:
+                raise NotParsed("it is too long, or a quote of it is never closed")
             shape = shaper.shape(statement.text)
         except NotParsed as error:
             _not_read(tally, statement, 1, str(error), "")
