@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonfit.algorithms.demands import KAnonymity
+from anonfit.algorithms.demands import Demands, refuse_infeasible
 from anonfit.criteria.targets import ClassTarget, NumberTarget, ShareTarget
+from anonfit.errors import Infeasible
 from anonfit.tables.scales import fixed_point
 
 
@@ -71,5 +74,7 @@ def test_classes_and_shares_are_counted_in_persons() -> None:
 
 
 def test_k_counts_exactly() -> None:
-    assert KAnonymity(3).allows(np.array([2, 3, 4])).tolist() == [False, True, True]
-    assert "2 person(s), fewer than k = 3" in KAnonymity(3).why_not(2)
+    for persons in (3, 4):
+        refuse_infeasible(Demands(3), persons, [])
+    with pytest.raises(Infeasible, match=re.escape("2 person(s), fewer than k = 3")):
+        refuse_infeasible(Demands(3), 2, [])

@@ -25,7 +25,7 @@ from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
 from anonfit.engines.contract import Engine, Field, InMemory
 from anonfit.engines.memory.forms import Constraint
 from anonfit.engines.memory.layout import MASS, PERSONS, code_name, label_name, sensitive_name, target_name
-from anonfit.errors import DataError, TaxonomyError
+from anonfit.errors import DataError, SpecError, TaxonomyError
 from anonfit.runtime.process import thread_count
 from anonfit.tables.codebook import CodedValues, code_column
 from anonfit.tables.schema import (
@@ -42,20 +42,9 @@ from anonfit.tables.schema import (
     persons_in,
     persons_of,
 )
-from anonfit.workload.objectives import (
-    MOST_NAMES,
-    LearnedWeights,
-    class_targets,
-    feature_numbers,
-    guessed,
-    in_ranges,
-    name_target,
-    objective_of,
-    ranked,
-    require_feature,
-    require_target,
-    unit_masses,
-)
+from anonfit.workload import objectives
+from anonfit.workload.coding import selection_boundaries, with_boundaries
+from anonfit.workload.objectives import LearnedWeights
 from anonfit.workload.targets import TargetRequest, Workload, classes_of, code_target, number_target, predicted_target
 
 if TYPE_CHECKING:
@@ -83,16 +72,6 @@ def without_row_numbers() -> Iterator[None]:
         raise type(error)(text) from None
 
 
-def coded_with_boundaries(coded: CodedValues, predicates: Sequence[Predicate]) -> CodedValues:
-    """A column whose domain can be cut at the boundaries of predicates."""
-    from anonfit.workload.coding import selection_boundaries, with_boundaries
-
-    if not isinstance(coded.domain, OrderedDomain):
-        return coded
-    domain, places = with_boundaries(coded.domain, selection_boundaries(predicates, coded.domain))
-    return CodedValues(domain, places[coded.codes])
-
-
 class TableCoding:
     """What is known of a table, and the fields that its coded rows shall hold."""
 
@@ -108,9 +87,7 @@ class TableCoding:
             self.persons = persons_in(schema, engine.frame)
         elif self.count is not None:
             frame, _ = engine.distinct([self.count])
-            each = persons_of(len(frame), frame[self.count], None).counts
-            assert each is not None
-            self.fields.append(Field(PERSONS, frame, each))
+            self.fields.append(Field(PERSONS, frame, self._persons_each(frame).astype(np.uint32)))
 
     @property
     def by_row(self) -> bool:
@@ -127,22 +104,20 @@ class TableCoding:
         """The values of some columns, and the persons of their rows."""
         if names not in self._known:
             if self.persons is not None:
-                known = KnownValues(self.engine.distinct(names)[0], None, self.persons)
+                self._known[names] = KnownValues(self.engine.distinct(names)[0], None, self.persons)
             else:
-                known = self._counted(names)
-            self._known[names] = known
+                self._known[names] = self._counted(names)
         return self._known[names]
+
+    def _persons_each(self, frame: pl.DataFrame) -> NDArray[np.int64]:
+        """How many persons one row of each combination of values stands for."""
+        return persons_of(len(frame), None if self.count is None else frame[self.count], None).of_rows()
 
     def _counted(self, names: Sequence[str]) -> KnownValues:
         asked = list(names) if self.count is None or self.count in names else [*names, self.count]
         frame, rows = self.engine.distinct(asked)
         assert rows is not None
-        persons = rows
-        if self.count is not None:
-            each = persons_of(len(frame), frame[self.count], None).counts
-            assert each is not None
-            persons = rows * each.astype(np.int64)
-        return KnownValues(frame, rows, Persons(len(frame), counts=persons))
+        return KnownValues(frame, rows, Persons(len(frame), counts=rows * self._persons_each(frame)))
 
     def column(self, name: str) -> pl.Series:
         """The values of a column."""
@@ -156,12 +131,9 @@ class TableCoding:
 
     def _add(self, field: str, name: str, codes: NDArray[Any]) -> None:
         """Add a field: the code of each of a column's values, each once even if it occurs with several counts."""
-        import polars as pl
-
         frame = self.values(name).frame.select(name)
         if not self.by_row and self.count not in (None, name):
-            place = pl.Series(PLACE, np.arange(len(frame)))
-            first = frame.with_columns(place).unique(name, keep="any", maintain_order=True)[PLACE].to_numpy()
+            first = frame.with_row_index(PLACE).unique(name, keep="any", maintain_order=True)[PLACE].to_numpy()
             frame, codes = frame[first], codes[first]
         self.fields.append(Field(field, frame, codes))
 
@@ -179,15 +151,20 @@ class TableCoding:
         def coded(column: Column, values: KnownValues, k: int) -> CodedValues:
             with self.value_errors():
                 by_value = code_column(column, values.frame[column.name], persons=values.persons.of_groups, k=k)
-            return coded_with_boundaries(by_value, predicates) if predicates else by_value
+            if not predicates or not isinstance(by_value.domain, OrderedDomain):
+                return by_value
+            boundaries = selection_boundaries(predicates, by_value.domain)
+            domain, codes = with_boundaries(by_value.domain, boundaries)
+            return CodedValues(domain, codes[by_value.codes])
 
         with ThreadPoolExecutor(thread_count(self.threads)) as pool:
             every = list(pool.map(coded, columns, known, ks))
-        for index, (column, own) in enumerate(zip(columns, every, strict=True)):
-            self.codes[column.name] = own.codes
-            codes = own.codes if self.by_row else own.codes.astype(code_dtype(own.domain.coded().size))
-            self._add(code_name(index), column.name, codes)
-        return [own.domain for own in every]
+        for place, (column, by_value) in enumerate(zip(columns, every, strict=True)):
+            self.codes[column.name] = codes = by_value.codes
+            if not self.by_row:
+                codes = codes.astype(code_dtype(by_value.domain.coded().size))
+            self._add(code_name(place), column.name, codes)
+        return [by_value.domain for by_value in every]
 
     def table(self, columns: Sequence[CodedColumn]) -> CodedTable:
         """The coded rows, where these are in memory."""
@@ -222,11 +199,9 @@ class TableCoding:
         elif workload.sample_weight is not None:
             self._unit_masses(workload.sample_weight)  # they are released, so they are checked
         if workload.is_blind:
-            return objective_of(workload, names)
-        if clusters:
-            return objective_of(workload, names, self._features(workload, coded, masses, total), None, masses, unit)
-        targets = self._targets(workload, coded, total)
-        return objective_of(workload, names, targets, None, masses, unit)
+            return objectives.objective_of(workload, names)
+        targets = self._features(workload, coded, masses, total) if clusters else self._targets(workload, coded, total)
+        return objectives.objective_of(workload, names, targets, masses=masses, unit=unit)
 
     def _targets(self, workload: Workload, coded: Sequence[CodedColumn], total: int) -> tuple[Target, ...]:
         """The targets that a criterion is about, by their own values or by models that are given."""
@@ -244,21 +219,17 @@ class TableCoding:
                 targets.extend([predicted] if workload.objective.fits(predicted) else [])
                 continue
             known = self.values(request.column)
+            column, values = declared[request.column], known.frame[request.column]
+            asked: dict[str, Any] = {"masses": whole, "own": own, "objective": workload.objective, "times": known.times}
             with self.value_errors():
-                target = code_target(
-                    request,
-                    declared[request.column],
-                    known.frame[request.column],
-                    masses=whole,
-                    own=own,
-                    objective=workload.objective,
-                    times=known.times,
-                )
-            if not workload.objective.fits(target):
-                continue
-            name = label_name if workload.denoise else target_name
-            targets.append(self._target(target, request.column, name(len(targets))))
-        require_target(workload, targets)
+                target = code_target(request, column, values, **asked)
+            if workload.objective.fits(target):
+                name = label_name if workload.denoise else target_name
+                targets.append(self._target(target, request.column, name(len(targets))))
+        kind = workload.objective.serves
+        if not targets and kind is not None:  # a criterion was named, and has nothing to judge
+            criterion = workload.objective.name
+            raise SpecError([f"method.criterion = '{criterion}' needs a {kind}, and the workload has none."])
         return tuple(targets)
 
     def _features(
@@ -267,16 +238,19 @@ class TableCoding:
         """The features that clusters are made of; `total` is the mass of all rows."""
         declared = {column.name: column for column in coded}
         targets: list[Target] = []
-        for name, weight in require_feature(workload, list(declared)).items():
+        weights = objectives.feature_weights(workload, list(declared))
+        if not weights:
+            raise SpecError(["method.criterion = 'clustering' needs a feature among the quasi-identifiers."])
+        for name, weight in weights.items():
             column, codes, known = declared[name], self.codes[name].astype(np.int64), self.values(name)
-            numbers = feature_numbers(column, codes, known.frame[name])
+            numbers = objectives.feature_numbers(column, codes, known.frame[name])
             target: Target
             if numbers is None:
                 mass = known.persons.of_rows()
-                if column.size > MOST_NAMES and masses is not None:
+                if column.size > objectives.MOST_NAMES and masses is not None:
                     assert workload.sample_weight is not None
                     mass = masses if self.by_row else self._masses_of_values(name, workload.sample_weight)
-                target = name_target(column, codes, weight, mass)
+                target = objectives.name_target(column, codes, weight, mass)
             elif not np.isnan(numbers).all():
                 request = TargetRequest(name, weight=weight)
                 target = number_target(request, numbers, masses=np.array([total]), own=-1, times=known.times)
@@ -289,18 +263,13 @@ class TableCoding:
         """The mass of the rows of each of a column's values, by their sample weights."""
         import polars as pl
 
-        known = self.values(name)
-        frame, rows = self.engine.distinct(list(dict.fromkeys([*known.frame.columns, weight])))
+        known = self.values(name).frame
+        frame, rows = self.engine.distinct(list(dict.fromkeys([*known.columns, weight])))
         assert rows is not None
-        persons = np.ones(len(frame), np.int64)
-        if self.count is not None:
-            persons = frame[self.count].cast(pl.Int64).to_numpy()
-        masses, _ = unit_masses(frame[weight], persons, rows)
-        own = known.frame.columns
-        sums = (
-            frame.select(own).with_columns(pl.Series("\0mass", masses * rows)).group_by(own).agg(pl.col("\0mass").sum())
-        )
-        joined = known.frame.join(sums, on=own, how="left", nulls_equal=True, maintain_order="left")
+        masses, _ = objectives.unit_masses(frame[weight], self._persons_each(frame), rows)
+        own = known.columns
+        sums = frame.select(own).with_columns(pl.Series("\0mass", masses * rows)).group_by(own).sum()
+        joined = known.join(sums, on=own, how="left", nulls_equal=True, maintain_order="left")
         return joined["\0mass"].to_numpy()
 
     def _target(self, target: Target, name: str, field: str) -> Target:
@@ -323,7 +292,7 @@ class TableCoding:
     def _unit_masses(self, name: str) -> tuple[NDArray[np.int64], float]:
         """The mass of a row of each sample weight, and its unit."""
         known = self.values(name)
-        return unit_masses(known.frame[name], known.persons.of_rows() // known.rows, known.times)
+        return objectives.unit_masses(known.frame[name], known.persons.of_rows() // known.rows, known.times)
 
     def masses(self, name: str) -> tuple[NDArray[np.int64], float, int]:
         """The mass of every row by its sample weight (where rows are elsewhere, a field), its unit, and the sum."""
@@ -342,31 +311,27 @@ class TableCoding:
         """The weights of quasi-identifiers that were coded, from how well each alone predicts the targets that have
         classes: pairs of a column's and a target's values are counted.
         """
-        classes = class_targets(workload, self.schema.columns, self.column)
+        classes = objectives.class_targets(workload, self.schema.columns, self.column)
         accuracies = {}
         for column in coded:
             shares = []
             for name, (of_value, width) in classes.items():
                 if name != column.name:  # a column does not predict itself
                     own, other, persons = self._pairs(column.name, name)
-                    places = in_ranges(column, self.codes[column.name][own].astype(np.int64), persons)
-                    shares.append(guessed(places, of_value[other], width, persons))
+                    places = objectives.in_ranges(column, self.codes[column.name][own].astype(np.int64), persons)
+                    shares.append(objectives.guessed(places, of_value[other], width, persons))
             accuracies[column.name] = sum(shares) / len(shares) if shares else 0.0
-        return ranked(accuracies, set(classes))
+        return objectives.ranked(accuracies, set(classes))
 
     def _pairs(self, column: str, other: str) -> tuple[Any, Any, NDArray[np.int64]]:
         """The pairs of two columns' values that occur: the place of each among its column's values, and the persons."""
-        import polars as pl
-
         if self.persons is not None:
             return slice(None), slice(None), self.persons.of_rows()
         pairs = self._counted([column, other])
         places = []
         for name in (column, other):
-            known = self.values(name).frame.select(name)
-            numbered = known.with_columns(pl.Series(PLACE, np.arange(len(known)))).unique(name, keep="any")
-            joined = pairs.frame.select(name).join(
-                numbered, on=name, how="left", nulls_equal=True, maintain_order="left"
-            )
+            numbered = self.values(name).frame.select(name).with_row_index(PLACE).unique(name, keep="any")
+            of_pairs = pairs.frame.select(name)
+            joined = of_pairs.join(numbered, on=name, how="left", nulls_equal=True, maintain_order="left")
             places.append(joined[PLACE].to_numpy())
         return places[0], places[1], pairs.persons.of_rows()

@@ -15,7 +15,7 @@ from anonfit.errors import Infeasible, SpecError
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
 from anonfit.privacy.likeness import MaxConfidence
-from anonfit.privacy.models import DiversityModel, SensitiveColumn
+from anonfit.privacy.models import SensitiveColumn
 from anonfit.tables.codebook import column_type
 from anonfit.tables.schema import Column, ColumnType, KnownValues, Role, Schema
 from anonfit.workload.targets import TargetRequest, classes_of, is_numeric
@@ -24,24 +24,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from anonfit.engines.memory.forms import Constraint
-
-
-@dataclass(frozen=True, slots=True)
-class KAnonymity:
-    """At least k persons in every group."""
-
-    k: int
-
-    def allows(self, persons: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether groups of so many persons may exist."""
-        return np.asarray(persons >= self.k)
-
-    def why_not(self, persons: int) -> str:
-        """Too few persons in the whole table."""
-        return (
-            f"the table is about {persons} person(s), fewer than k = {self.k}: no release can give each of them "
-            f"{self.k - 1} others like them."
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,31 +70,24 @@ def requirements_of(demands: Demands, columns: Sequence[str]) -> tuple[Requireme
     if not demands.quasi_identifiers:
         return (Requirement(tuple(range(len(columns))), demands.k),)
     place = {name: number for number, name in enumerate(columns)}
-    return tuple(
-        Requirement(tuple(place[name] for name in asked.columns), asked.k) for asked in demands.quasi_identifiers
-    )
+    asked = demands.quasi_identifiers
+    return tuple(Requirement(tuple(place[name] for name in named.columns), named.k) for named in asked)
 
 
 def redundant(requirements: tuple[Requirement, ...]) -> tuple[tuple[int, int], ...]:
     """Requirements that follow from another one, and that other one, which itself follows from none."""
-    numbers = range(len(requirements))
-    implying = {
-        number: [other for other in numbers if other != number and _follows(requirements, number, other)]
-        for number in numbers
-    }
-    return tuple(
-        (number, next(other for other in others if not implying[other]))
-        for number, others in implying.items()
-        if others
-    )
+    places = range(len(requirements))
 
+    def follows(number: int, other: int) -> bool:
+        """Whether its columns are among the other's and its k is no more; of two that are the same the later does."""
+        asked, wider = requirements[number], requirements[other]
+        columns, among = set(asked.columns), set(wider.columns)
+        same = columns == among and asked.k == wider.k
+        return columns <= among and asked.k <= wider.k and (not same or other < number)
 
-def _follows(requirements: tuple[Requirement, ...], number: int, other: int) -> bool:
-    """Whether a requirement's columns are among another's and its k is no more; of two that are the same the later."""
-    asked, wider = requirements[number], requirements[other]
-    columns, among = set(asked.columns), set(wider.columns)
-    same = columns == among and asked.k == wider.k
-    return columns <= among and asked.k <= wider.k and (not same or other < number)
+    implying = [[other for other in places if follows(number, other)] for number in places]
+    first = ((number, (other for other in implying[number] if not implying[other])) for number in places)
+    return tuple((number, next(others)) for number, others in first if implying[number])
 
 
 def bind_constraints(demands: Demands, schema: Schema, values: Callable[[str], KnownValues]) -> list[Constraint]:
@@ -128,8 +103,7 @@ def bind_constraints(demands: Demands, schema: Schema, values: Callable[[str], K
         constraints.append(Constraint(column, codes, models))
     for target in _capped(demands, declared, values):
         column, codes = _target_classes(target, declared[target.column], values(target.column))
-        limit: DiversityModel = MaxConfidence(column, demands.max_confidence)
-        constraints.append(Constraint(column, codes, (limit,)))
+        constraints.append(Constraint(column, codes, (MaxConfidence(column, demands.max_confidence),)))
     return constraints
 
 
@@ -191,10 +165,12 @@ def _target_classes(
 
 def refuse_infeasible(demands: Demands, persons: int, constraints: Sequence[Constraint]) -> None:
     """Refuse a table that does not hold the demands as one group: then no division of it does."""
-    model = KAnonymity(demands.k)
-    if not model.allows(np.array(persons)):
-        raise Infeasible(model.why_not(persons))
+    if persons < demands.k:
+        raise Infeasible(
+            f"the table is about {persons} person(s), fewer than k = {demands.k}: no release can give each of them "
+            f"{demands.k - 1} others like them."
+        )
     for constraint in constraints:
-        for diversity in constraint.models:
-            if not bool(diversity.allows(constraint.column.whole)):
-                raise Infeasible(diversity.why_not(constraint.column.whole))
+        for model in constraint.models:
+            if not bool(model.allows(constraint.column.whole)):
+                raise Infeasible(model.why_not(constraint.column.whole))

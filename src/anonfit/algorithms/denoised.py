@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,26 +47,18 @@ class Gathered:
     complete: bool
 
 
-class HeldRows:
-    """Rows in memory, drawn as an engine does."""
-
-    def __init__(self, values: Values, masses: NDArray[np.int64] | None) -> None:
-        self.values = values
-        self.rows = len(next(iter(values.values())))
-        self.masses = np.ones(self.rows, np.int64) if masses is None else masses.astype(np.int64)
-
-    def gathered(self, names: Sequence[str]) -> Gathered:
-        """What models learn from."""
-        share = min(1.0, MOST_LEARNED / self.rows)
-        every = Gathered(self.values, np.ones(self.rows, np.int64), self.masses, complete=True)
-        if share == 1.0:
-            return every
-        drawn = draw_of(names, share).drawn(self.values)
-        some = {name: self.values[name][drawn] for name in names}
-        if _are_few(some, names, share):
-            return every
-        masses = self.masses[drawn]
-        return Gathered(some, np.ones(len(masses), np.int64), masses, complete=False)
+def gather_here(values: Values, masses: NDArray[Any] | None, names: Sequence[str]) -> Gathered:
+    """What models learn from of rows in memory, drawn by some fields as an engine does."""
+    rows = len(next(iter(values.values())))
+    masses = np.ones(rows, np.int64) if masses is None else masses.astype(np.int64)
+    share = min(1.0, MOST_LEARNED / rows)
+    if share < 1.0:
+        chosen = draw_of(names, share).drawn(values)
+        drawn = {name: values[name][chosen] for name in names}
+        if not _are_few(drawn, names, share):
+            of_drawn = masses[chosen]
+            return Gathered(drawn, np.ones(len(of_drawn), np.int64), of_drawn, complete=False)
+    return Gathered(values, np.ones(rows, np.int64), masses, complete=True)
 
 
 def _are_few(drawn: Values, names: Sequence[str], share: float) -> bool:
@@ -78,7 +71,7 @@ def _are_few(drawn: Values, names: Sequence[str], share: float) -> bool:
     return len(np.unique(keys)) <= 2 * MOST_LEARNED * share
 
 
-def _gathered_outside(engine: OutOfCore, names: Sequence[str], mass: tuple[str, ...]) -> Gathered:
+def _gather_outside(engine: OutOfCore, names: Sequence[str], mass: tuple[str, ...]) -> Gathered:
     """The same from an engine that has the rows elsewhere."""
     share = min(1.0, MOST_LEARNED / engine.rows)
     drawn = engine.sample(draw_of(names, share), [*names, *mass])
@@ -118,15 +111,9 @@ class Expected:
         return {name: shares[:, label].copy() for label, name in enumerate(names)}
 
 
-@dataclass(frozen=True, slots=True)
-class Expecting:
-    """The work of an engine that adds to its rows what is expected of each."""
-
-    targets: tuple[Expected, ...]
-
-    def __call__(self, values: Values) -> dict[str, NDArray[Any]]:
-        """The fields of all targets."""
-        return {name: own for each in self.targets for name, own in each.fields(values, 1).items()}
+def expected_fields(targets: Sequence[Expected], values: Values) -> dict[str, NDArray[Any]]:
+    """What an engine adds to its rows: the fields of all targets."""
+    return {name: numbers for target in targets for name, numbers in target.fields(values, 1).items()}
 
 
 def denoised(
@@ -143,17 +130,17 @@ def denoised(
         values |= {label_name(place): _labels(purpose.targets[place]) for place in wanted}
         assert coding.persons is not None
         masses = coding.persons.counts if purpose.masses is None else purpose.masses
-        gathered = HeldRows(values, masses).gathered(names)
+        gathered = gather_here(values, masses, names)
     else:
         mass = (MASS,) if purpose.masses is not None else (PERSONS,) if coding.count is not None else ()
-        gathered = _gathered_outside(out_of_core(coding.engine), names, mass)
+        gathered = _gather_outside(out_of_core(coding.engine), names, mass)
     learner = _Learner(gathered, columns, workload, coding.engine.rows, k, coding.threads)
-    found = [learner.expected(place, purpose.targets[place]) for place in wanted]
+    by_models = [learner.expected(place, purpose.targets[place]) for place in wanted]
     targets: list[Target] = list(purpose.targets)
-    for each in found:
-        targets[each.place] = _with_rows(each, values, coding.threads) if coding.by_row else each.target
+    for expected in by_models:
+        targets[expected.place] = _with_rows(expected, values, coding.threads) if coding.by_row else expected.target
     if not coding.by_row:
-        out_of_core(coding.engine).derive(names, Expecting(tuple(found)))
+        out_of_core(coding.engine).derive(names, partial(expected_fields, tuple(by_models)))
     return replace(purpose, targets=tuple(targets))
 
 
@@ -171,13 +158,13 @@ def _with_rows(expected: Expected, values: Values, threads: int | None) -> Targe
 
 def _merged(classes: NDArray[np.float64]) -> tuple[NDArray[np.int64], int]:
     """The number of each class among those that are told apart, and how many these are; `classes` has the masses."""
-    found = int((classes > 0).sum())
-    named = found if found <= MOST_CLASSES else MOST_CLASSES - 1
+    present = int((classes > 0).sum())
+    named = present if present <= MOST_CLASSES else MOST_CLASSES - 1
     # A stable sort, so that of equally common classes the lower comes first.
     common = np.sort(np.argsort(-classes, kind="stable")[:named])
-    merged = np.full(len(classes), named if found > MOST_CLASSES else 0)
+    merged = np.full(len(classes), named if present > MOST_CLASSES else 0)
     merged[common] = np.arange(named)
-    return merged, max(1, min(found, MOST_CLASSES))
+    return merged, max(1, min(present, MOST_CLASSES))
 
 
 def price_of_classes(shares: NDArray[np.float64], k: int) -> float:
@@ -208,22 +195,18 @@ class _Learner:
         columns = [self.columns[column] for column in kept]
         codes = [self.gathered.values[code_name(column)] for column in kept]
         labels = self.gathered.values[label_name(place)].astype(np.int64)
-        asked: dict[str, Any] = {
-            "complete": self.gathered.complete,
-            "seed": self.workload.seed,
-            "threads": self.threads,
-        }
+        gathered, seed = self.gathered, self.workload.seed
+        asked: dict[str, Any] = {"complete": gathered.complete, "seed": seed, "threads": self.threads}
         if isinstance(target, NumberTarget):
             numbers = target.scale.restore(labels)
-            examples = make_examples(columns, codes, numbers, self.gathered.rows, self.gathered.masses)
+            examples = make_examples(columns, codes, numbers, gathered.rows, gathered.masses)
             fitted = fit_numbers(columns, examples, **asked)
-            price = 2 * fitted.noise
-            stopped = replace(target, price=price if self._stops(fitted, price) else 0.0)
-            return Expected(place, stopped, kept, fitted)
+            price = 2 * fitted.noise if self._stops(fitted, 2 * fitted.noise) else 0.0
+            return Expected(place, replace(target, price=price), kept, fitted)
         assert isinstance(target, ClassTarget)
-        classes = np.bincount(labels, self.gathered.masses, minlength=target.width).astype(np.float64)
+        classes = np.bincount(labels, gathered.masses, minlength=target.width).astype(np.float64)
         merged, width = _merged(classes)
-        examples = make_examples(columns, codes, merged[labels], self.gathered.rows, self.gathered.masses)
+        examples = make_examples(columns, codes, merged[labels], gathered.rows, gathered.masses)
         fitted = fit_shares(columns, examples, width, **asked)
         shares = np.bincount(merged, classes, minlength=width) / classes.sum()
         stops = self._stops(fitted, price_of_classes(shares, self.k))

@@ -8,6 +8,7 @@ tried. Nothing but the chosen one leaves the program.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -30,6 +31,7 @@ RULE = (
 )
 """By what one is published."""
 SEEDS = 1 << 31
+METHOD = ("criterion", "weight_rule", "alpha", "seed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +47,8 @@ class CandidateRule:
 
     def workload(self, asked: Workload) -> Workload:
         """What was asked, in this way."""
-        return replace(
-            asked,
-            criterion=self.criterion,
-            weights=self.weights,
-            weight_rule=self.weight_rule or "first",
-            alpha=self.alpha,
-            seed=self.seed,
-        )
+        words = {name: getattr(self, name) for name in METHOD}
+        return replace(asked, **words | {"weights": self.weights, "weight_rule": self.weight_rule or "first"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +75,8 @@ class Explored:
 
 
 def candidate(number: int, seed: int, stated: Mapping[str, float]) -> CandidateRule:
-    """The candidate of a number: 0 is blind, 1 makes clusters, and the others draw a way, weights and a seed.
-
-    Args:
-        number: Its number.
-        seed: The seed of the exploration.
-        stated: How much each quasi-identifier matters as far as it is known; drawn weights are multiples of these.
+    """The candidate of a number: 0 is blind, 1 makes clusters, and the others draw a way, weights and a seed. Drawn
+    weights are multiples of those in `stated`: how much each quasi-identifier matters, as far as it is known.
     """
     if number == 0:
         return CandidateRule(0, "median", {}, seed=seed)
@@ -105,12 +97,8 @@ def candidate(number: int, seed: int, stated: Mapping[str, float]) -> CandidateR
 def front(figures: Sequence[Sequence[float]]) -> list[int]:
     """The places of the Pareto front: no other is better in some figure and worse in none; equal ones all stay."""
     table = np.array(figures, dtype=np.float64)
-    places = []
-    for place, mine in enumerate(table):
-        betters = (table <= mine).all(axis=1) & (table < mine).any(axis=1)
-        if not betters.any():
-            places.append(place)
-    return places
+    betters = [(table <= figure).all(axis=1) & (table < figure).any(axis=1) for figure in table]
+    return [place for place, better in enumerate(betters) if not better.any()]
 
 
 def nearest(figures: Sequence[Sequence[float]]) -> int:
@@ -130,24 +118,17 @@ def explore(
     seconds: float | None = None,
     stage: Stage = silent,
 ) -> Explored:
-    """Try candidates until the time is over or enough were tried, and choose one.
+    """Try candidates until the time is over (at least two) or, without a time, enough were tried, and choose one. An
+    interrupt ends the search as the time does.
 
-    Args:
-        asked: What is asked beside the way to choose splits.
-        stated: How much each quasi-identifier matters, as far as it is known.
-        make: Makes regions for a workload.
-        measure: The figures of regions; less is better.
-        seconds: The time budget; at least two candidates are tried. None: a fixed number.
-        stage: Told what is tried.
-
-    Returns:
-        What was tried and chosen. An interrupt ends the search as the time does.
+    `asked` is what is asked beside the way to choose splits, `make` makes regions for a workload, and `measure` gives
+    the figures of regions, of which less is better.
     """
-    end = None if seconds is None else monotonic() + seconds
+    end = math.inf if seconds is None else monotonic() + seconds
     most = CANDIDATES if seconds is None else MOST
     tried: list[Tried] = []
     with stoppable() as stopped:
-        while len(tried) < most and (len(tried) < 2 or not (stopped() or (end is not None and monotonic() >= end))):
+        while len(tried) < most and (len(tried) < 2 or not (stopped() or monotonic() >= end)):
             number = len(tried)
             stage(f"Trying way {number + 1} to weigh columns")
             rule = candidate(number, asked.seed, stated)
@@ -164,12 +145,7 @@ def exploration_record(explored: Explored, *, seconds: float | None, seed: int) 
     lines = [
         {
             "number": trial.candidate.number,
-            "method": {
-                "criterion": trial.candidate.criterion,
-                "weight_rule": trial.candidate.weight_rule,
-                "alpha": trial.candidate.alpha,
-                "seed": trial.candidate.seed,
-            },
+            "method": {name: getattr(trial.candidate, name) for name in METHOD},
             "weights": dict(trial.candidate.weights),
             "figures": dict(trial.figures),
             "on_front": place in explored.front,

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from anonfit.algorithms.coding import TableCoding
 from anonfit.algorithms.demands import Demands, refuse_infeasible
 from anonfit.algorithms.result import Anonymized
+from anonfit.algorithms.selections import CodingSelections, answer_batches, selection_predicates, typed_frame
 from anonfit.criteria.targets import NumberTarget
 from anonfit.engines.contract import Engine, InMemory, out_of_core
 from anonfit.engines.memory.layout import Shape
@@ -21,10 +21,8 @@ from anonfit.recoding.recoding import build_recoding, cells_of_codes
 from anonfit.runtime.process import Stage, silent
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Domain, Role, Schema
+from anonfit.workload.selections import refuse_sensitive_selections
 from anonfit.workload.targets import NOTHING, Workload
-
-if TYPE_CHECKING:
-    from anonfit.workload.predicates import Predicate
 
 
 def anonymize(
@@ -41,44 +39,24 @@ def anonymize(
     stage: Stage = silent,
 ) -> Anonymized:
     """Make a recoding of a table's quasi-identifiers by Mondrian: what the demands ask, as good for the workload as can
-    be.
+    be. The engine's rows are coded and routed on the way.
 
-    Args:
-        engine: Has the rows, which are coded and routed on the way.
-        schema: The columns and their roles.
-        demands: What every region must hold.
-        workload: What the release is for.
-        cut_points: Where cuts are put between values.
-        kept: Raw columns that out-of-core engines keep beside their codes.
-        hand_over: Nodes of at most so many rows are finished in memory.
-        sample: Upper levels are grown on about so many rows.
-        threads: How many threads may work.
-        stage: Told what is done.
-
-    Returns:
-        The recoding, and what an engine needs to write the released table.
+    Out-of-core engines keep the raw columns `kept` beside their codes, finish nodes of at most `hand_over` rows in
+    memory, and grow upper levels on about `sample` rows.
     """
     coding = TableCoding(engine, schema, threads)
     if not coding.by_row:
         stage("Finding values")
     if workload.selections:
-        from anonfit.algorithms.selections import typed_frame
-        from anonfit.workload.selections import refuse_sensitive_selections
-
-        refuse_sensitive_selections(
-            workload.selections, schema.columns, typed_frame(engine), is_capped=demands.max_confidence < 1.0
-        )
+        is_capped = demands.max_confidence < 1.0
+        refuse_sensitive_selections(workload.selections, schema.columns, typed_frame(engine), is_capped=is_capped)
     constraints = coding.constraints(demands)
     refuse_infeasible(demands, coding.total(), constraints)
     if coding.by_row:
         stage("Coding")
     columns = schema.quasi_identifiers
-    predicates: tuple[Predicate, ...] = ()
+    predicates = selection_predicates(engine, workload.used_selections, schema)
     selections, asked = None, None
-    if workload.selections:
-        from anonfit.algorithms.selections import CodingSelections, selection_predicates
-
-        predicates = selection_predicates(engine, workload.used_selections, schema)
     domains = coding.code(columns, [demands.k] * len(columns), predicates)
     coded = tuple(domain.coded() for domain in domains)
     if workload.used_selections:
@@ -107,14 +85,12 @@ def anonymize(
     targets = () if workload.objective.clusters else purpose.targets
     steered = {target.name: isinstance(target, NumberTarget) for target in targets}
     if isinstance(engine, InMemory):
-        result = _grown_here(engine, coding, shape, demands.k, domains, cut_points, stage)
+        result = _grown_here(coding, shape, demands.k, domains, cut_points, stage)
     else:
         result = _grown_by_levels(coding, shape, demands.k, domains, cut_points, hand_over, sample, stage)
     result = replace(result, steered=steered, learned=learned, selections=asked)
     if asked is None or not isinstance(engine, InMemory):
         return result
-    from anonfit.algorithms.selections import answer_batches
-
     of_row = np.empty(engine.rows, np.int32)
     of_row[result.numbers] = result.nodes
     answers = answer_batches(asked, result.recoding, [(engine.frame, of_row)], schema.name_of(Role.COUNT))
@@ -122,18 +98,14 @@ def anonymize(
 
 
 def _grown_here(
-    engine: InMemory,
-    coding: TableCoding,
-    shape: Shape,
-    k: int,
-    domains: Sequence[Domain],
-    cut_points: CutPoints,
-    stage: Stage,
+    coding: TableCoding, shape: Shape, k: int, domains: Sequence[Domain], cut_points: CutPoints, stage: Stage
 ) -> Anonymized:
     """The regions of rows in memory, and where each row is."""
     from anonfit.engines.memory.route import make_routes, route_regions
 
     stage("Growing regions")
+    engine = coding.engine
+    assert isinstance(engine, InMemory)
     assert coding.persons is not None
     growth = engine.grow(shape, coding.persons, k, threads=coding.threads)
     stage("Routing rows")

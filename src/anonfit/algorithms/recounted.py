@@ -10,7 +10,7 @@ counts their cells anew, in one grouped scan.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from anonfit.engines.contract import Counted, Counting, CountRequest, first_of_run
 from anonfit.engines.memory.forms import Constraint
-from anonfit.engines.memory.layout import MASS, PERSONS, code_name, sensitive_name, target_name
+from anonfit.engines.memory.layout import code_name, sensitive_name, target_name
 from anonfit.engines.memory.refining import ByClass, Groups
 from anonfit.engines.memory.refining_kernels import Division, Refinement
 from anonfit.engines.tree import combined
@@ -28,24 +28,11 @@ from anonfit.tables.schema import CodedColumn, CodedTable, Codes, code_dtype
 class CellGroups(Groups):
     """The groups of all requirements, of cells that an engine counts."""
 
-    def __init__(
-        self,
-        engine: Counting,
-        columns: tuple[CodedColumn, ...],
-        requirements: Sequence[tuple[int, ...]],
-        *,
-        silent: frozenset[int] = frozenset(),
-        constraints: Sequence[Constraint] = (),
-        persons: tuple[str, ...] = (),
-        threads: int | None = None,
-    ) -> None:
-        """`persons` names the field of how many a row stands for, if it is not one."""
-        self.engine = engine
-        self.persons_field = persons
+    def __init__(self, rows: RecountedRows, requirements: Sequence[tuple[int, ...]], silent: frozenset[int]) -> None:
+        columns, constraints = rows.columns, rows.constraints
+        self.source = rows
         self.width = len(columns)
-        self.starts = [np.zeros(column.size, np.bool_) for column in columns]
-        for starts in self.starts:
-            starts[0] = True
+        self.starts = [np.arange(column.size) == 0 for column in columns]
         self.fields = [code_name(place) for place in range(len(columns))]
         self.fields += [sensitive_name(place) for place in range(len(constraints))]
         self.types = [code_dtype(column.size) for column in columns]
@@ -53,9 +40,11 @@ class CellGroups(Groups):
         total = int(counted.sums[0].sum())
         # Cells may have very many persons.
         self.number_type = np.uint32 if total <= np.iinfo(np.uint32).max else np.int64
-        table = CodedTable(columns, self._codes_of(counted), len(counted.nodes), self._persons_of(counted))
+        table = CodedTable(
+            columns, self._codes_of(counted), len(counted.nodes), counted.sums[0].astype(self.number_type)
+        )
         of_cells = self._of_cells(counted, constraints)
-        super().__init__(table, requirements, silent=silent, constraints=of_cells, threads=threads)
+        super().__init__(table, requirements, silent=silent, constraints=of_cells, threads=rows.threads)
 
     def watch(self, column: int, slots: NDArray[np.int32], width: int, *, by_value: bool) -> None:
         """Foresee what refinements of a column would leave, for cells that come to one slot each."""
@@ -99,7 +88,7 @@ class CellGroups(Groups):
         for grouping in self.groupings:
             grouping.groups = np.concatenate([grouping.groups[kept], grouping.groups[from_cell]])
         self.codes = [np.concatenate([own[kept], new]) for own, new in zip(self.codes, codes, strict=True)]
-        self.persons = np.concatenate([self.persons[kept], self._persons_of(counted)])
+        self.persons = np.concatenate([self.persons[kept], counted.sums[0].astype(self.number_type)])
         self.constraints = [
             replace(held, codes=np.concatenate([held.codes[kept], new.codes]))
             for held, new in zip(self.constraints, self._of_cells(counted, self.constraints), strict=True)
@@ -112,15 +101,11 @@ class CellGroups(Groups):
         """The cells of all rows, or of those with some codes of a field."""
         runs = [() if starts.all() else tuple(np.flatnonzero(starts).tolist()) for starts in self.starts]
         runs += [()] * (len(self.fields) - self.width)
-        request = CountRequest((0,), tuple(self.fields), (self.persons_field,), tuple(runs), within)
-        return self.engine.count([request])[0]
+        request = CountRequest((0,), tuple(self.fields), (self.source.persons,), tuple(runs), within)
+        return self.source.engine.count([request])[0]
 
     def _codes_of(self, counted: Counted) -> tuple[Codes, ...]:
         return tuple(codes.astype(dtype) for codes, dtype in zip(counted.by, self.types, strict=False))
-
-    def _persons_of(self, counted: Counted) -> NDArray[Any]:
-        persons: NDArray[Any] = counted.sums[0].astype(self.number_type)
-        return persons
 
     def _of_cells(self, counted: Counted, constraints: Sequence[Constraint]) -> list[Constraint]:
         """Constraints with the sensitive values of the cells that were counted."""
@@ -132,34 +117,27 @@ def _places(held: Sequence[NDArray[Any]], asked: Sequence[NDArray[Any]], sizes: 
     """Where combinations of codes that are asked for stand among those that are held."""
     together = [np.concatenate(pair).astype(np.int64) for pair in zip(held, asked, strict=True)]
     numbers = combined(together, sizes)
-    count = len(held[0])
     place = np.full(int(numbers.max(initial=-1)) + 1, -1, np.int64)
-    place[numbers[:count]] = np.arange(count)
-    places: NDArray[np.int64] = place[numbers[count:]]
+    place[numbers[: len(held[0])]] = np.arange(len(held[0]))
+    places: NDArray[np.int64] = place[numbers[len(held[0]) :]]
     assert (places >= 0).all(), "a cell that was not there before"
     return places
 
 
+@dataclass(slots=True)
 class RecountedRows:
-    """Rows of an engine that are to be refined."""
+    """Rows of an engine that are to be refined; `classes` is how many the target has, and `persons` and `mass` name the
+    fields of how many persons a row stands for and of how much it weighs, if these are not one.
+    """
 
-    def __init__(
-        self,
-        engine: Counting,
-        columns: tuple[CodedColumn, ...],
-        constraints: Sequence[Constraint],
-        *,
-        classes: int,
-        has_counts: bool,
-        weighted: bool,
-        threads: int | None = None,
-    ) -> None:
-        """`classes` is how many the target has; rows may stand for several persons, and weigh differently."""
-        self.engine, self.columns, self.constraints, self.threads = engine, columns, constraints, threads
-        self.classes = classes
-        self.persons = (PERSONS,) if has_counts else ()
-        self.mass = (MASS,) if weighted else self.persons
-        self.held: CellGroups | None = None
+    engine: Counting
+    columns: tuple[CodedColumn, ...]
+    constraints: Sequence[Constraint]
+    classes: int
+    persons: tuple[str, ...]
+    mass: tuple[str, ...]
+    threads: int | None = None
+    held: CellGroups | None = None
 
     @property
     def codes(self) -> Sequence[Codes]:
@@ -180,13 +158,5 @@ class RecountedRows:
 
     def groups(self, requirements: Sequence[tuple[int, ...]], silent: frozenset[int]) -> Groups:
         """The groups of requirements, of which those in `silent` foresee nothing."""
-        self.held = CellGroups(
-            self.engine,
-            self.columns,
-            requirements,
-            silent=silent,
-            constraints=self.constraints,
-            persons=self.persons,
-            threads=self.threads,
-        )
+        self.held = CellGroups(self, requirements, silent)
         return self.held

@@ -34,16 +34,8 @@ from anonfit.tables.schema import CodedColumn
 def refinement_log(
     refined: Refined, columns: Sequence[RecodedColumn], cells: Sequence[NDArray[np.int32]]
 ) -> dict[str, Any]:
-    """The refinements that were made, in their order, and those that were not, as plain data.
-
-    Args:
-        found: What refining gave.
-        columns: The columns of the recoding that was made of it.
-        cells: For each column, the cell of each code.
-
-    Returns:
-        A refinement has the label of what was refined, those of what it became, gain, loss and score, and the
-        anonymity of every quasi-identifier after it.
+    """The refinements that were made, in their order, and those that were not, as plain data: with labels of the
+    recoding's columns, for which `cells` has the cell of each code.
     """
 
     def label(column: int, part: ColumnPart) -> str:
@@ -122,18 +114,9 @@ def refine(
     Ordered columns are cut into intervals, columns divided along their taxonomy (BINARY, MULTIWAY) are generalized,
     others (SUBSET) are suppressed, and their values disclosed one by one.
 
-    Models are asked about the best refinement that k allows; one that they forbid is never made.
-
-    Args:
-        rows: The rows.
-        requirements: The quasi-identifiers; every column is in at least one of them.
-        refining: Which refinements are best, and which are made at all.
-        start: The parts of every column to begin with, which must meet all requirements; by default each is one part.
-        stop: Asked before each refinement.
-        progress: Told each refinement when it is made.
-
-    Returns:
-        The parts of every column, and the refinements that led to them.
+    Models are asked about the best refinement that k allows; one that they forbid is never made. Every column is in at
+    least one requirement. `start` has the parts of every column to begin with, which must meet all requirements, by
+    default each is one part; `stop` is asked before each refinement, and `progress` told when it is made.
     """
     asked = tuple(requirements)
     _check(rows.columns, asked)

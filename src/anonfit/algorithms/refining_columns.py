@@ -136,22 +136,22 @@ class Runs:
 
     def add(self, parts: list[ColumnPart]) -> None:
         """Take parts as new candidates."""
-        gains, beneficial = [], []
-        for number, part in enumerate(parts, len(self.parts)):
+        gains, beneficial = np.zeros(len(parts)), np.zeros(len(parts), np.bool_)
+        for number, part in enumerate(parts):
             pieces = self._halves(part) if self.column.mode == SplitMode.ORDERED else self._children(part)
             sums = [self.counts[_run(piece)].sum(axis=0) for piece in pieces]
-            beneficial.append(bool(pieces) and is_beneficial(np.sum(sums, axis=0)))
             self.slots[_run(part)] = -1
-            for slot, piece in enumerate(pieces if beneficial[-1] else ()):
-                self.slots[_run(piece)] = slot
-            if pieces and not beneficial[-1]:
-                self.reasons[number] = Reason.ONE_CLASS
-            gains.append(gain(sums) if beneficial[-1] else 0.0)
             self.pieces.append(pieces)
+            if pieces and is_beneficial(np.sum(sums, axis=0)):
+                gains[number], beneficial[number] = gain(sums), True
+                for slot, piece in enumerate(pieces):
+                    self.slots[_run(piece)] = slot
+            elif pieces:
+                self.reasons[len(self.parts) + number] = Reason.ONE_CLASS
         self.parts += parts
         self.gains = np.append(self.gains, gains)
         self.open = np.append(self.open, beneficial)
-        self.refined = np.append(self.refined, np.zeros(len(parts), np.bool_))
+        self.refined = np.append(self.refined, np.zeros_like(beneficial))
 
     def _children(self, part: ColumnPart) -> tuple[ColumnPart, ...]:
         """The children of a taxonomy node; missing is one more child of the root. In place of the only child that has

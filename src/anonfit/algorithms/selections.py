@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,20 +39,13 @@ def selection_predicates(engine: Engine, requests: Sequence[SelectionRequest], s
     return predicates_of(requests, schema.columns, typed_frame(engine)) if requests else ()
 
 
-class _DistinctValues:
+class _DistinctValues(TableValues):
     """The values of a table's columns, whichever rows have them."""
-
-    def __init__(self, coding: TableCoding) -> None:
-        self.coding = coding
-        self.known: dict[str, ColumnValues] = {}
 
     def column(self, kind: ColumnKind) -> ColumnValues:
         """The values of a column."""
-        name = kind.declared.name
-        if name not in self.known:
-            with without_row_numbers():
-                self.known[name] = ColumnValues(kind, self.coding.column(name))
-        return self.known[name]
+        with without_row_numbers():
+            return super().column(kind)
 
 
 class CodingSelections:
@@ -63,7 +55,9 @@ class CodingSelections:
         """`domains` may have the boundaries of the requests already."""
         engine, schema = coding.engine, coding.schema
         self.coding = coding
-        self.values: TableValues = RawTable(engine.frame) if isinstance(engine, InMemory) else _DistinctValues(coding)
+        self.values: TableValues = (
+            RawTable(engine.frame) if isinstance(engine, InMemory) else _DistinctValues(coding.column)
+        )
         predicates = selection_predicates(engine, requests, schema)
         faced = [
             with_boundaries(domain, selection_boundaries(predicates, domain))[0]
@@ -110,29 +104,17 @@ def answer_batches(
     `count` is the column of how many persons a row stands for.
     """
     cells = cells_of_codes(recoding, asked.coder.domains)
+    names = tuple(selection.name for selection in asked.coder.asked)
     weights = np.array([selection.weight for selection in asked.coder.asked], np.float64)
-    total = None
+    true, answered = np.zeros((2, len(weights)), np.int64)
     for frame, nodes in batches:
-        rows, counts = RawTable(frame), None
-        if count is not None:
-            counts = persons_of(len(frame), frame[count], None).of_rows()
-        own = answer(
-            asked.coder.of_rows(rows),
-            recoding.boxes,
-            nodes,
-            cells=cells,
-            true=rows.count(asked.predicates, counts=counts),
-            counts=counts,
-        )
-        if total is None:
-            total = own
-            continue
-        true = total.true + own.true
-        total = replace(total, true=true, kept=true, answered=total.answered + own.answered)
-    if total is None:
-        nothing = np.zeros(len(weights), np.int64)
-        total = Answers(nothing, nothing, nothing, weights)
-    return SelectionAnswers(tuple(selection.name for selection in asked.coder.asked), total, asked.warnings)
+        rows = RawTable(frame)
+        counts = None if count is None else persons_of(len(frame), frame[count], None).of_rows()
+        selected = rows.count(asked.predicates, counts=counts)
+        coded = asked.coder.of_rows(rows)
+        true += selected
+        answered += answer(coded, recoding.boxes, nodes, cells=cells, true=selected, counts=counts).answered
+    return SelectionAnswers(names, Answers(true, true, answered, weights), asked.warnings)
 
 
 def answer_selections(

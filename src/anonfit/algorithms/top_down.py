@@ -6,21 +6,21 @@ recoding.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.coding import TableCoding
-from anonfit.algorithms.demands import Demands, Requirement, requirements_of
+from anonfit.algorithms.demands import Demands, requirements_of
 from anonfit.algorithms.mondrian import used_nodes
 from anonfit.algorithms.recounted import RecountedRows
 from anonfit.algorithms.refining import Refinables, Refining, refine, refinement_log
-from anonfit.algorithms.refining_columns import ColumnPart, Step
+from anonfit.algorithms.refining_columns import ColumnPart, Refined, Step
 from anonfit.algorithms.result import Anonymized
 from anonfit.engines.contract import CountRequest, Engine, out_of_core
 from anonfit.engines.memory.forms import Constraint
@@ -86,7 +86,7 @@ def anonymize_top_down(
     ks = [max(asked.k for asked in requirements if place in asked.columns) for place in range(len(columns))]
     domains = coding.code(columns, ks)
     coded = tuple(domain.coded() for domain in domains)
-    start = None if refining.start is None else start_of(refining.start, domains)
+    start, cuts = (None, None) if refining.start is None else start_of(refining.start, domains)
     classes, class_count = coding.classes(target, target_column)
     _check_sizes(coded, class_count, target.column)
     weights = None if workload.sample_weight is None else coding.masses(workload.sample_weight)[0]
@@ -99,28 +99,30 @@ def anonymize_top_down(
     else:
         rows = _counted_rows(coding, coded, constraints, classes=class_count, weighted=weights is not None)
     stage("Refining")
-    recoding, nodes, log = _refined_recoding(
-        rows,
-        requirements,
-        domains,
-        start=start,
-        refining=refining,
-        cut_points=cut_points,
-        stage=stage,
-        stopping=stopping,
-    )
-    result = placed(coding, recoding, nodes, domains, coded)
+    end = math.inf if refining.seconds is None else monotonic() + refining.seconds
+    with stopping() as is_stopped:
+        refined = refine(
+            rows,
+            requirements,
+            refining=refining,
+            start=start,
+            stop=lambda: monotonic() >= end or is_stopped(),
+            progress=_progress(stage),
+        )
+    stage("Routing rows")
+    parts, rests = _parts_of(refined, coded)
+    recoding = build_grid(parts, rests, domains, points=cut_points, given=cuts)
+    cells = cells_of_codes(recoding, domains)
+    assert isinstance(recoding.shape, Grid)
+    nodes = recoding.shape.nodes([of_code[codes] for of_code, codes in zip(cells, rows.codes, strict=True)])
+    log = refinement_log(refined, recoding.columns, cells)
+    result = placed(coding, recoding, nodes, domains)
     return replace(result, steered={target.column: False}, refinements=log)
 
 
-def placed(
-    coding: TableCoding,
-    recoding: Recoding,
-    nodes: NDArray[np.int32],
-    domains: Sequence[Domain],
-    columns: tuple[CodedColumn, ...],
-) -> Anonymized:
+def placed(coding: TableCoding, recoding: Recoding, nodes: NDArray[np.int32], domains: Sequence[Domain]) -> Anonymized:
     """A recoding with the node of every row, or (out of core) of every group of equal rows."""
+    columns = tuple(domain.coded() for domain in domains)
     used = used_nodes(nodes)
     if coding.by_row:
         numbers = np.argsort(nodes, kind="stable").astype(np.uint32)
@@ -137,98 +139,52 @@ def _counted_rows(
     classes: int,
     weighted: bool,
 ) -> Refinables:
-    """Rows that an engine counts: the groups of those that are alike in all codes, counted once. Where these are too
-    many, cells are counted, and once more with every refinement.
+    """Rows that an engine counts: the groups of those that are alike in all codes, each one row with so many persons.
+    Where these are too many, cells are counted, and once more with every refinement.
     """
+    engine, width = out_of_core(coding.engine), len(columns)
+    persons = (PERSONS,) if coding.count is not None else ()
+    by = (*map(code_name, range(width)), target_name(0), *map(sensitive_name, range(len(constraints))))
     try:
-        return _groups(coding, columns, constraints, weighted=weighted)
+        [counted] = engine.count([CountRequest((0,), by, (persons, *([(MASS,)] if weighted else ())))])
     except TooManyGroups:
-        return RecountedRows(
-            out_of_core(coding.engine),
-            columns,
-            constraints,
-            classes=classes,
-            has_counts=coding.count is not None,
-            weighted=weighted,
-            threads=coding.threads,
-        )
-
-
-def _groups(
-    coding: TableCoding, columns: tuple[CodedColumn, ...], constraints: Sequence[Constraint], *, weighted: bool
-) -> RowsToRefine:
-    """The groups of rows that are alike in all codes, each one row with so many persons."""
-    by = [code_name(place) for place in range(len(columns))]
-    by += [target_name(0), *(sensitive_name(place) for place in range(len(constraints)))]
-    sums = [(PERSONS,) if coding.count is not None else (), *([(MASS,)] if weighted else [])]
-    counted = out_of_core(coding.engine).count([CountRequest((0,), tuple(by), tuple(sums))])[0]
-    width = len(columns)
-    codes = tuple(counted.by[place].astype(code_dtype(column.size)) for place, column in enumerate(columns))
+        mass = (MASS,) if weighted else persons
+        return RecountedRows(engine, columns, constraints, classes, persons, mass, coding.threads)
+    codes = tuple(own.astype(code_dtype(column.size)) for own, column in zip(counted.by, columns, strict=False))
     table = CodedTable(columns, codes, len(counted.nodes), counted.sums[0].astype(np.uint32))
-    of_groups = [
-        replace(constraint, codes=counted.by[width + 1 + place].astype(np.uint32))
-        for place, constraint in enumerate(constraints)
-    ]
+    sensitive = counted.by[width + 1 :].astype(np.uint32)
+    of_groups = [replace(constraint, codes=own) for constraint, own in zip(constraints, sensitive, strict=True)]
     return RowsToRefine(table, counted.by[width], counted.sums[1] if weighted else None, of_groups, coding.threads)
 
 
-def _refined_recoding(
-    rows: Refinables,
-    requirements: Sequence[Requirement],
-    domains: Sequence[Domain],
-    *,
-    start: Start | None,
-    refining: Refining,
-    cut_points: CutPoints,
-    stage: Stage,
-    stopping: Stopping,
-) -> tuple[Recoding, NDArray[np.int32], Mapping[str, Any]]:
-    """The recoding that refining gives, the node of each combination of codes, and the log of refinements."""
-    end = math.inf if refining.seconds is None else monotonic() + refining.seconds
-    with stopping() as is_stopped:
-        refined = refine(
-            rows,
-            requirements,
-            refining=refining,
-            start=None if start is None else start.parts,
-            stop=lambda: monotonic() >= end or is_stopped(),
-            progress=_progress(stage),
-        )
-    stage("Routing rows")
+def _parts_of(refined: Refined, columns: Sequence[CodedColumn]) -> tuple[list[NDArray[np.int32]], list[int]]:
+    """Of every column the part of each code, and the part that is suppressed, -1 without one."""
     parts, rests = [], []
-    for column, column_parts in zip(rows.columns, refined.parts, strict=True):
+    for column, column_parts in zip(columns, refined.parts, strict=True):
         part_of, rest = np.zeros(column.size, np.int32), -1
         for number, part in enumerate(column_parts):
             part_of[np.array(part.codes, np.int64)] = number
             rest = number if part.is_rest else rest
         parts.append(part_of)
         rests.append(rest)
-    recoding = build_grid(parts, rests, domains, points=cut_points, given=None if start is None else start.cuts)
-    cells = cells_of_codes(recoding, domains)
-    assert isinstance(recoding.shape, Grid)
-    nodes = recoding.shape.nodes([of_code[codes] for of_code, codes in zip(cells, rows.codes, strict=True)])
-    return recoding, nodes, refinement_log(refined, recoding.columns, cells)
+    return parts, rests
 
 
 def _single_target(
     workload: Workload, schema: Schema, values: Callable[[str], pl.Series]
 ) -> tuple[TargetRequest, Column]:
     """The one target, which has classes; `values` gives what a column holds."""
-    if len(workload.targets) != 1:
-        raise SpecError(
-            [f"method.algorithm = 'tdr' refines for the classes of one target; found {len(workload.targets)} targets."]
-        )
-    target = workload.targets[0]
+    count, fault = len(workload.targets), ""
+    if count != 1:
+        raise SpecError([f"method.algorithm = 'tdr' refines for the classes of one target; found {count} targets."])
+    [target] = workload.targets
     column = next(column for column in schema.columns if column.name == target.column)
     if column.role == Role.QUASI_IDENTIFIER:
-        raise SpecError([f"method.algorithm = 'tdr': the target '{target.column}' cannot be a quasi-identifier."])
-    if is_numeric(target, column, values(target.column), workload.objective):
-        raise SpecError(
-            [
-                f"method.algorithm = 'tdr': the target '{target.column}' is a number; give it classes or equal_width, "
-                "or type = 'nominal'."
-            ]
-        )
+        fault = "cannot be a quasi-identifier."
+    elif is_numeric(target, column, values(target.column), workload.objective):
+        fault = "is a number; give it classes or equal_width, or type = 'nominal'."
+    if fault:
+        raise SpecError([f"method.algorithm = 'tdr': the target '{target.column}' {fault}"])
     return target, column
 
 
@@ -256,18 +212,15 @@ def _progress(stage: Stage) -> Callable[[Step], None]:
     return on_step
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """The parts of every column to begin with, and the cuts between them: they stay where they are, also where no row
-    is on one side.
+Parts = tuple[ColumnPart, ...]
+"""Of a column."""
+Cuts = tuple[Cut, ...]
+
+
+def start_of(recoding: Recoding, domains: Sequence[Domain]) -> tuple[tuple[Parts, ...], tuple[Cuts, ...]]:
+    """The parts of a recoding in which every column is divided by itself, in the codes of a table, and the cuts between
+    them, which stay also where one side has no row.
     """
-
-    parts: tuple[tuple[ColumnPart, ...], ...]
-    cuts: tuple[tuple[Cut, ...], ...]
-
-
-def start_of(recoding: Recoding, domains: Sequence[Domain]) -> Start:
-    """The parts of a recoding in which every column is divided by itself, in the codes of a table."""
     if not isinstance(recoding.shape, Grid):
         raise RequestError(
             "the recoding to start from divides columns together; top-down refinement starts from one that it made "
@@ -279,22 +232,22 @@ def start_of(recoding: Recoding, domains: Sequence[Domain]) -> Start:
     if known.keys() != {domain.name for domain in domains}:
         raise RequestError("the recoding to start from is one of other quasi-identifiers than the table has.")
     parts, cuts = zip(*(_column(domain, *known[domain.name]) for domain in domains), strict=True)
-    return Start(parts, cuts)
+    return parts, cuts
 
 
-def _column(domain: Domain, column: RecodedColumn, grid: GridColumn) -> tuple[tuple[ColumnPart, ...], tuple[Cut, ...]]:
+def _column(domain: Domain, column: RecodedColumn, grid: GridColumn) -> tuple[Parts, Cuts]:
     """A column's parts in codes, and the cuts between them."""
     if isinstance(domain, OrderedDomain) and isinstance(column, OrderedCells):
         cuts = _cuts(domain, column, grid)
         cells = column.cells_on_axis(domain.values, domain.dtype)
         if (cells < 0).any():
             raise _misfit(domain, "has values outside the domain that it declares")
-        return _runs(_with_missing(domain, column, cells), grid), cuts
+        return _runs(domain, column, cells, grid), cuts
     if isinstance(domain, OrdinalDomain) and isinstance(column, OrdinalCells):
         if domain.order != column.order:
             raise _misfit(domain, "has another order there")
         cells = np.arange(len(domain.order), dtype=np.int32) + int(column.has_missing)
-        return _runs(_with_missing(domain, column, cells), grid), ()
+        return _runs(domain, column, cells, grid), ()
     if isinstance(domain, NominalDomain) and isinstance(column, NominalCells):
         named = _disclosed if domain.split == NominalSplit.SUBSET else _nodes
         return named(domain, column, grid), ()
@@ -307,7 +260,7 @@ def _misfit(domain: Domain, why: str) -> RequestError:
     )
 
 
-def _cuts(domain: OrderedDomain, column: OrderedCells, grid: GridColumn) -> tuple[Cut, ...]:
+def _cuts(domain: OrderedDomain, column: OrderedCells, grid: GridColumn) -> Cuts:
     """The cuts between parts; one between cells of the same part is none."""
     scale, shift = scale_of(domain.dtype), int(column.has_missing)
     if scale is None or (scale != column.scale and not (scale.is_number and column.scale.is_number)):
@@ -320,25 +273,20 @@ def _cuts(domain: OrderedDomain, column: OrderedCells, grid: GridColumn) -> tupl
     return cuts
 
 
-def _with_missing(
-    domain: OrderedDomain | OrdinalDomain, column: RecodedColumn, cells: NDArray[np.int32]
-) -> NDArray[np.int32]:
-    """The cell of each code, from those of codes that are not missing."""
-    if not domain.has_missing:
-        return cells
-    if not column.has_missing:
-        raise _misfit(domain, "has missing values, which it does not know")
-    return np.append(np.int32(MISSING), cells)
-
-
-def _runs(cells: NDArray[np.int32], grid: GridColumn) -> tuple[ColumnPart, ...]:
-    """Runs of codes that lie in one part."""
+def _runs(
+    domain: OrderedDomain | OrdinalDomain, column: RecodedColumn, cells: NDArray[np.int32], grid: GridColumn
+) -> Parts:
+    """Runs of codes that lie in one part, from the cells of codes that are not missing."""
+    if domain.has_missing:
+        if not column.has_missing:
+            raise _misfit(domain, "has missing values, which it does not know")
+        cells = np.append(np.int32(MISSING), cells)
     parts = grid.part_of[cells]
     edges = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(parts)]
     return tuple(ColumnPart(range(first, stop)) for first, stop in pairwise(edges) if stop > first)
 
 
-def _nodes(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> tuple[ColumnPart, ...]:
+def _nodes(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> Parts:
     """Nodes of the table's taxonomy, each one of the recoding's parts."""
     taxonomy, shift = domain.taxonomy, int(domain.has_missing)
     places = [column.taxonomy.leaf_position.get(leaf) for leaf in taxonomy.leaves]
@@ -364,7 +312,7 @@ def _nodes(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> tup
     return tuple(sorted(nodes, key=lambda part: part.codes[0]))
 
 
-def _disclosed(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> tuple[ColumnPart, ...]:
+def _disclosed(domain: NominalDomain, column: NominalCells, grid: GridColumn) -> Parts:
     """The values that are disclosed, and the rest. Those that the recoding has no name for are in the rest."""
     if (np.delete(np.bincount(grid.part_of), [] if grid.rest < 0 else [grid.rest]) > 1).any():
         raise _misfit(domain, "has several values in one part there, and no taxonomy that names them")

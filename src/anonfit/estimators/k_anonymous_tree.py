@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from anonfit.algorithms.trees.building import Growing, build_tree, code_training
+from anonfit.algorithms.trees.building import Growing, Training, build_tree, code_columns
 from anonfit.algorithms.trees.growing import Variant, demand_of
 from anonfit.algorithms.trees.released import CONFIDENCES, Exposure, exposure_of
 from anonfit.algorithms.trees.tree import DecisionTree
@@ -138,19 +138,17 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         schema = _schema(self, table, demand.k)
         self.classes_, places = np.unique(labels, return_inverse=True)
         rows = _complete(_as_read(self, table))
-        training = code_training(
-            schema.columns, rows, places.astype(np.int32), public=public, k=demand.k, growing=growing
+        coded = code_columns(schema.columns, rows, public=public, k=demand.k, growing=growing)
+        training = Training(
+            [values.domain for values in coded],
+            [values.codes for values in coded],
+            places.astype(np.int32),
+            public,
+            target,
+            self.classes_.tolist(),
+            self.class_is_public,
         )
-        built = build_tree(
-            training,
-            public=public,
-            target=target,
-            classes=self.classes_.tolist(),
-            class_is_public=self.class_is_public,
-            demand=demand,
-            growing=growing,
-        )
-        self.tree_: DecisionTree = built.tree
+        self.tree_: DecisionTree = build_tree(training, demand=demand, growing=growing).tree
         self.columns_in_ = tuple(table.columns)
         return self
 

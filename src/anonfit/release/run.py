@@ -68,7 +68,7 @@ from anonfit.tables.profile_columns import MOST_ROWS, suspicions_of
 from anonfit.tables.reading import ReadOptions, notices_of, read_table
 from anonfit.tables.schema import KnownValues, Persons, Role, Schema, persons_in
 from anonfit.tables.sources import PLAIN
-from anonfit.workload.objectives import masses_of
+from anonfit.workload.objectives import unit_masses
 from anonfit.workload.targets import Workload
 
 if TYPE_CHECKING:
@@ -410,7 +410,7 @@ def extend(
     frame = without_missing(spec, schema, read)
     check_raw(MemoryEngine(frame), spec, schema)
     for column in schema.of_role(Role.SAMPLE_WEIGHT):
-        masses_of(frame[column.name], None)  # refuses weights that are none
+        unit_masses(frame[column.name], np.ones(len(frame), np.int64))  # refuses weights that are none
     stage("Routing rows")
     cells = recoding.cells(frame, unseen=unseen)
     nodes = recoding.nodes(cells)

@@ -6,7 +6,7 @@ are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,73 +16,34 @@ from numpy.typing import NDArray
 
 from anonfit.criteria.targets import CodedSelections, Signatures, signatures_of
 from anonfit.errors import SpecError
+from anonfit.tables import schema
 from anonfit.tables.scales import Axis
-from anonfit.tables.schema import (
-    MISSING,
-    Codes,
-    ColumnType,
-    Domain,
-    NominalDomain,
-    OrderedDomain,
-    OrdinalDomain,
-    code_dtype,
-)
-from anonfit.workload.predicates import (
-    LIMIT,
-    ColumnKind,
-    Condition,
-    Holding,
-    Part,
-    Predicate,
-    Rectangle,
-    Relation,
-    by_column,
-    column_of,
-    conditions_of,
-    evaluated,
-    mapped,
-    masks_of,
-    rectangles_of,
-    set_of,
-)
-from anonfit.workload.truth import (
-    ColumnValues,
-    RawTable,
-    TableValues,
-    compared,
-    cut_places,
-    has_steps,
-    leaf_of_value,
-    plain_in,
-    ranked,
-    truth_of,
-)
+from anonfit.workload import predicates, truth
+from anonfit.workload.predicates import LIMIT, ColumnKind, Condition, Holding, Part, Predicate, Rectangle, Relation
 
 Mask = NDArray[np.uint8]
 
 
-def size_of(domain: Domain) -> int:
+def size_of(domain: schema.Domain) -> int:
     """How many codes a column has."""
-    if isinstance(domain, OrderedDomain):
-        known = len(domain.values)
-    else:
-        known = len(domain.order if isinstance(domain, OrdinalDomain) else domain.taxonomy.leaves)
-    return known + int(domain.has_missing)
+    if isinstance(domain, schema.NominalDomain):
+        return len(domain.taxonomy.leaves) + int(domain.has_missing)
+    return len(domain.order if isinstance(domain, schema.OrdinalDomain) else domain.values) + int(domain.has_missing)
 
 
-def _codes_within(condition: Condition, domain: Domain) -> Mask:
+def _codes_within(condition: Condition, domain: schema.Domain) -> Mask:
     """(code,) 1 for the codes that a condition selects: those of which some value satisfies it."""
     mask = np.zeros(size_of(domain), np.uint8)
     known = mask[int(domain.has_missing) :]
     if condition.relation == Relation.MISSING:
         if domain.has_missing:
-            mask[MISSING] = 1
+            mask[schema.MISSING] = 1
     elif condition.relation == Relation.NOT_MISSING:
         known[:] = 1
-    elif isinstance(domain, OrderedDomain):
-        known[:] = compared(domain.values, condition.relation, condition.values, domain.dtype)
-    elif isinstance(domain, OrdinalDomain):
-        known[:] = ranked(np.arange(len(domain.order)), condition)
+    elif isinstance(domain, schema.OrderedDomain):
+        known[:] = truth.compared(domain.values, condition.relation, condition.values, domain.dtype)
+    elif isinstance(domain, schema.OrdinalDomain):
+        known[:] = truth.ranked(np.arange(len(domain.order)), condition)
     elif condition.relation == Relation.IN:
         known[_leaves_of(condition, domain)] = 1
     else:
@@ -91,12 +52,12 @@ def _codes_within(condition: Condition, domain: Domain) -> Mask:
     return mask
 
 
-def codes_of(predicate: Predicate, domain: Domain) -> Mask:
+def codes_of(predicate: Predicate, domain: schema.Domain) -> Mask:
     """Which codes a predicate over this column alone selects."""
-    return evaluated(predicate, partial(_codes_within, domain=domain))
+    return predicates.evaluated(predicate, partial(_codes_within, domain=domain))
 
 
-def _leaves_of(condition: Condition, domain: NominalDomain, *, wholly: bool = False) -> list[int]:
+def _leaves_of(condition: Condition, domain: schema.NominalDomain, *, wholly: bool = False) -> list[int]:
     """The leaves that hold a value of a condition; `wholly`: those that hold nothing else."""
     holding = condition.kind.holding
     leaves = []
@@ -104,24 +65,23 @@ def _leaves_of(condition: Condition, domain: NominalDomain, *, wholly: bool = Fa
     for value in condition.values:
         if isinstance(value, str):
             position = _leaf_position(domain, value, holding)
-        elif domain.type != ColumnType.NOMINAL:
-            position = leaf_of_value(domain.taxonomy, value)
+        elif domain.type != schema.ColumnType.NOMINAL:
+            position = truth.leaf_of_value(domain.taxonomy, value)
             if wholly and not (
-                holding == Holding.NUMBERS and plain_in(domain.taxonomy.leaves[position], holding) == value
+                holding == Holding.NUMBERS and truth.plain_in(domain.taxonomy.leaves[position], holding) == value
             ):
                 continue  # an interval holds other values too
         else:
-            by_value = by_value or {plain_in(name, holding): at for at, name in enumerate(domain.taxonomy.leaves)}
+            by_value = by_value or {truth.plain_in(name, holding): at for at, name in enumerate(domain.taxonomy.leaves)}
             position = by_value.get(value, -1)
-        is_named = position >= 0 and domain.taxonomy.leaves[position] != domain.other
-        if is_named:
+        if position >= 0 and domain.taxonomy.leaves[position] != domain.other:
             leaves.append(position)
         elif domain.other is not None and not wholly:
             leaves.append(domain.taxonomy.leaf_position[domain.other])
     return leaves
 
 
-def _leaf_position(domain: NominalDomain, name: str, holding: Holding) -> int:
+def _leaf_position(domain: schema.NominalDomain, name: str, holding: Holding) -> int:
     """The leaf of a name, -1 without one; the leaf of a truth may be written in any case."""
     if holding == Holding.TRUTHS:
         lowered = [leaf.lower() for leaf in domain.taxonomy.leaves]
@@ -145,17 +105,17 @@ def unobserved_met_by_cuts(predicate: Predicate, is_observed: Callable[[Conditio
             return replace(condition, relation=moved[condition.relation])
         return condition
 
-    return mapped(predicate, change)
+    return predicates.mapped(predicate, change)
 
 
-def cut_places_of(predicate: Predicate, domain: OrderedDomain) -> Axis:
+def cut_places_of(predicate: Predicate, domain: schema.OrderedDomain) -> Axis:
     """Where cuts part what a predicate selects of a column, within the range of its values; ascending."""
     places = [
         place
-        for condition in conditions_of(predicate)
+        for condition in predicates.conditions_of(predicate)
         if condition.column == domain.name
         for value in condition.values
-        for place in cut_places(condition.relation, value, domain.dtype)
+        for place in truth.cut_places(condition.relation, value, domain.dtype)
     ]
     if len(domain.values) == 0:
         return domain.values
@@ -163,31 +123,31 @@ def cut_places_of(predicate: Predicate, domain: OrderedDomain) -> Axis:
     return _distinct([place for place in places if lowest < place <= highest], domain)
 
 
-def _distinct(places: Iterable[int | float], domain: OrderedDomain) -> Axis:
+def _distinct(places: Iterable[int | float], domain: schema.OrderedDomain) -> Axis:
     """Different places on the axis of a domain, ascending."""
     ascending = sorted(set(places))
     return np.array(ascending, np.int64) if domain.values.dtype.kind == "i" else np.array(ascending, np.float64)
 
 
-def selection_boundaries(predicates: Iterable[Predicate], domain: OrderedDomain) -> Axis:
+def selection_boundaries(predicates: Iterable[Predicate], domain: schema.OrderedDomain) -> Axis:
     """The values that predicates need as codes of a column besides those that rows have: on the axis of its domain,
     ascending, each above the lowest value and below the highest.
     """
-    dense = not has_steps(domain.dtype)
+    dense = not truth.has_steps(domain.dtype)
 
     def is_observed(condition: Condition) -> bool:
-        return not dense or bool(compared(domain.values, Relation.IN, condition.values, domain.dtype).any())
+        return not dense or bool(truth.compared(domain.values, Relation.IN, condition.values, domain.dtype).any())
 
     of_predicates = (cut_places_of(unobserved_met_by_cuts(predicate, is_observed), domain) for predicate in predicates)
     places = _distinct((place for part in of_predicates for place in part.tolist()), domain)
     return places[~np.isin(places, domain.values)]
 
 
-def with_boundaries(domain: OrderedDomain, places: Axis) -> tuple[OrderedDomain, Codes]:
+def with_boundaries(domain: schema.OrderedDomain, places: Axis) -> tuple[schema.OrderedDomain, schema.Codes]:
     """A domain with further values (on its axis), which are codes that no row has; and the new code of each old one."""
     values: Any = np.union1d(domain.values, places)
     shift = int(domain.has_missing)
-    codes = np.zeros(len(domain.values) + shift, code_dtype(len(values) + shift))
+    codes = np.zeros(len(domain.values) + shift, schema.code_dtype(len(values) + shift))
     codes[shift:] = np.searchsorted(values, domain.values) + shift
     return replace(domain, values=values), codes
 
@@ -216,31 +176,33 @@ class ValueClasses:
 
 
 class SelectionCoder:
-    """Codes selections over the quasi-identifiers of a table."""
+    """schema.Codes selections over the quasi-identifiers of a table."""
 
-    def __init__(self, asked: Sequence[Selection], domains: Sequence[Domain], values: TableValues) -> None:
+    def __init__(self, asked: Sequence[Selection], domains: Sequence[schema.Domain], values: truth.TableValues) -> None:
         """`values` are all that the table has."""
         self.asked, self.domains = asked, domains
         self.sizes = [size_of(domain) for domain in domains]
         self.place = {domain.name: place for place, domain in enumerate(domains)}
         observed = partial(self._is_observed, values)
-        self.predicates = [by_column(unobserved_met_by_cuts(selection.predicate, observed)) for selection in asked]
+        self.predicates = [
+            predicates.by_column(unobserved_met_by_cuts(selection.predicate, observed)) for selection in asked
+        ]
         self.raw = [self._raw_parts(predicate) for predicate in self.predicates]
         self.parts = list(dict.fromkeys(part for own in self.raw for part in own))
 
     @property
     def raw_columns(self) -> list[ColumnKind]:
         """The columns that are released as they are and have a part in some predicate."""
-        kinds = [next(conditions_of(part)).kind for part in self.parts]
+        kinds = [next(predicates.conditions_of(part)).kind for part in self.parts]
         return list({kind.declared.name: kind for kind in kinds}.values())
 
-    def classes(self, column: ColumnValues) -> ValueClasses:
+    def classes(self, column: truth.ColumnValues) -> ValueClasses:
         """The classes of a raw column's values."""
         name = column.kind.declared.name
-        truths = [truth_of(part, column) for part in self.parts if column_of(part) == name]
+        truths = [predicates.evaluated(part, column.truth) for part in self.parts if predicates.column_of(part) == name]
         return ValueClasses(*_different(np.stack(truths, axis=1)))
 
-    def of_rows(self, rows: RawTable) -> CodedSelections:
+    def of_rows(self, rows: truth.RawTable) -> CodedSelections:
         """The coded form of all selections, with the signatures of rows."""
         columns = [rows.column(kind) for kind in self.raw_columns]
         classes = [self.classes(column) for column in columns]
@@ -257,30 +219,22 @@ class SelectionCoder:
         """
         truths = self._truths(signatures, truths_of)
         place = {part: number for number, part in enumerate(self.parts)}
-        rectangles: list[Rectangle] = []
-        applies: list[NDArray[np.bool_]] = []
-        selection_of: list[int] = []
-        for number, predicate in enumerate(self.predicates):
-            needed = [place[part] for part in self.raw[number]]
+        coded: list[tuple[int, Rectangle, NDArray[np.bool_]]] = []
+        for number, (predicate, raw) in enumerate(zip(self.predicates, self.raw, strict=True)):
             try:
-                of_predicate = self._rectangles(predicate, self.raw[number], truths[:, needed])
+                of_predicate = self._rectangles(predicate, raw, truths[:, [place[part] for part in raw]])
             except SpecError as error:
                 raise SpecError([f"{self.asked[number].place}: {fault}" for fault in error.faults]) from None
-            rectangles += [rectangle for rectangle, _ in of_predicate]
-            applies += [which for _, which in of_predicate]
-            selection_of += [number] * len(of_predicate)
-            self._check_size(len(rectangles))
+            coded += [(number, rectangle, applies) for rectangle, applies in of_predicate]
+            self._check_size(len(coded))
+        applies = np.array([applies for _, _, applies in coded], np.uint8).reshape(len(coded), len(truths))
         return CodedSelections(
-            rectangles=masks_of(rectangles, self.sizes),
-            selection=np.array(selection_of, dtype=np.int64),
-            weights=np.array([selection.weight for selection in self.asked], dtype=np.float64),
+            rectangles=predicates.masks_of([rectangle for _, rectangle, _ in coded], self.sizes),
+            selection=np.array([number for number, _, _ in coded], np.int64),
+            weights=np.array([selection.weight for selection in self.asked], np.float64),
             signatures=of_row,
-            applies=np.array(applies, dtype=np.uint8).reshape(len(rectangles), len(truths)).T.copy(),
-            boundaries=self._boundaries(
-                predicate
-                for predicate, selection in zip(self.predicates, self.asked, strict=True)
-                if not selection.is_each
-            ),
+            applies=applies.T.copy(),
+            boundaries=self._boundaries(),
             names=tuple(selection.name for selection in self.asked),
         )
 
@@ -296,18 +250,18 @@ class SelectionCoder:
                 ]
             )
 
-    def _is_observed(self, values: TableValues, condition: Condition) -> bool:
+    def _is_observed(self, values: truth.TableValues, condition: Condition) -> bool:
         """Whether some row has the end of a condition, where that matters."""
         place = self.place.get(condition.column)
         domain = None if place is None else self.domains[place]
-        if not isinstance(domain, OrderedDomain) or has_steps(domain.dtype):
+        if not isinstance(domain, schema.OrderedDomain) or truth.has_steps(domain.dtype):
             return True
         equal = Condition(condition.column, Relation.IN, condition.values, kind=condition.kind)
         return bool(values.column(condition.kind).truth(equal).any())
 
     def _raw_parts(self, predicate: Predicate) -> list[Predicate]:
         """The parts over single columns that are released as they are."""
-        column = column_of(predicate)
+        column = predicates.column_of(predicate)
         if column is not None:
             return [] if column in self.place else [predicate]
         assert not isinstance(predicate, Condition)
@@ -318,10 +272,9 @@ class SelectionCoder:
         truths = np.zeros((1, 0), np.bool_)
         for size, known, own in zip(signatures.sizes, signatures.known, truths_of, strict=True):
             truths = np.hstack([truths[known // size], own[known % size]])
-        names = [column_of(part) for part in self.parts]
+        names = [predicates.column_of(part) for part in self.parts]
         order = [place for name in dict.fromkeys(names) for place, other in enumerate(names) if other == name]
-        in_order: NDArray[np.bool_] = truths[:, np.argsort(order)]
-        return in_order
+        return np.asarray(truths[:, np.argsort(order)])
 
     def _rectangles(
         self, predicate: Predicate, raw: Sequence[Predicate], truths: NDArray[np.bool_]
@@ -331,29 +284,29 @@ class SelectionCoder:
         classes_of: dict[tuple[tuple[tuple[int, int], ...], ...], NDArray[np.bool_]] = {}
         for number, pattern in enumerate(patterns):
             known = dict(zip(raw, pattern.tolist(), strict=True))
-            parts = rectangles_of(predicate, partial(self._part, known=known), self.sizes)
+            parts = predicates.rectangles_of(predicate, partial(self._part, known=known), self.sizes)
             key = tuple(tuple(sorted(rectangle.items())) for rectangle in parts)
             classes_of[key] = classes_of.get(key, False) | (pattern_of == number)
         return [(dict(rectangle), which) for key, which in classes_of.items() for rectangle in key]
 
     def _part(self, predicate: Predicate, known: Mapping[Predicate, bool]) -> Part:
         """What a part over one column selects; of raw columns it is known for each signature."""
-        column = column_of(predicate)
+        column = predicates.column_of(predicate)
         assert column is not None
         if column not in self.place:
             return known[predicate]
         place = self.place[column]
-        return place, set_of(codes_of(predicate, self.domains[place]))
+        return place, predicates.set_of(codes_of(predicate, self.domains[place]))
 
-    def _boundaries(self, predicates: Iterator[Predicate]) -> NDArray[np.uint8]:
+    def _boundaries(self) -> NDArray[np.uint8]:
         """(code of any quasi-identifier,) 1 where a cut below the code lies exactly at its value."""
-        by_column_flags = [np.zeros(size, np.uint8) for size in self.sizes]
-        for predicate in predicates:
-            for flags, domain in zip(by_column_flags, self.domains, strict=True):
-                if isinstance(domain, OrderedDomain):
+        flags = [np.zeros(size, np.uint8) for size in self.sizes]
+        for predicate, selection in zip(self.predicates, self.asked, strict=True):
+            for of_column, domain in zip(flags, self.domains, strict=True):
+                if isinstance(domain, schema.OrderedDomain) and not selection.is_each:
                     places = cut_places_of(predicate, domain)
-                    flags[int(domain.has_missing) :][np.isin(domain.values, places)] = 1
-        return np.concatenate(by_column_flags) if by_column_flags else np.zeros(0, np.uint8)
+                    of_column[int(domain.has_missing) :][np.isin(domain.values, places)] = 1
+        return np.concatenate([np.zeros(0, np.uint8), *flags])
 
 
 def _different(rows: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

@@ -22,20 +22,8 @@ from numpy.typing import NDArray
 from anonfit.errors import MissingPackage
 from anonfit.runtime.process import thread_count
 from anonfit.tables.schema import CodedColumn, Codes
-from anonfit.workload.denoising_models import (
-    FOLDS,
-    Examples,
-    Matrix,
-    Model,
-    ModelFeatures,
-    TrainingRows,
-    are_checked,
-    cell_keys,
-    fold_of,
-    learn_classes,
-    learn_numbers,
-    make_features,
-)
+from anonfit.workload import denoising_models
+from anonfit.workload.denoising_models import FOLDS, Examples, Matrix, Model, TrainingRows, fold_of
 
 _MOST_SIGNALS = 8  # classes whose means stand for the categories of a very wide column
 _BATCH = 1 << 18  # rows rounded at once
@@ -53,14 +41,6 @@ class KnownCells:
     sums: Matrix  # (cell, class), or (cell, 1)
     rows: NDArray[np.float64]  # (cell,)
     strength: float = float("inf")
-
-    @classmethod
-    def of(cls, examples: Examples, signals: Matrix) -> KnownCells:
-        """The cells of examples, each of which adds its signals."""
-        keys, which = np.unique(examples.cells, return_inverse=True)
-        summed = [np.bincount(which, examples.weights * signal, minlength=len(keys)) for signal in signals.T]
-        rows = np.bincount(which, examples.weights, minlength=len(keys))
-        return cls(keys, np.stack(summed, axis=1), rows.astype(np.float64))
 
     def improved(self, keys: NDArray[np.uint64], expected: Matrix) -> Matrix:
         """What is expected of cells by models and by their own rows."""
@@ -80,7 +60,7 @@ class Predictor:
     """
 
     columns: tuple[CodedColumn, ...]
-    features: ModelFeatures
+    features: denoising_models.ModelFeatures
     models: tuple[Model, ...]
     seed: int
     known: KnownCells | None = None
@@ -89,7 +69,7 @@ class Predictor:
 
     def __call__(self, codes: Sequence[Codes], rows: int, threads: int | None = 1) -> Matrix:
         """Shares of classes, or one column of numbers. # (row, class)"""
-        keys = cell_keys(self.columns, codes, rows)
+        keys = denoising_models.cell_keys(self.columns, codes, rows)
         distinct, first, which = np.unique(keys, return_index=True, return_inverse=True)
         return self.of_cells(distinct, [own[first] for own in codes], threads)[which]
 
@@ -117,20 +97,13 @@ def fit_shares(
     seed: int = 0,
     threads: int | None = None,
 ) -> Predictor:
-    """Models of how likely each class is.
-
-    Args:
-        columns: The quasi-identifiers to predict from.
-        examples: What is learned from, in their codes; classes are 0 to width - 1.
-        width: How many classes there are.
-        complete: Whether the examples of a cell are all of its rows.
-        seed: Another seed divides the cells into other folds.
-        threads: How many threads predict; by default as many as there are cores.
+    """Models of how likely each of `width` classes is, which learn from the codes of examples: all rows of a cell, if
+    these are `complete`. Another seed divides the cells into other folds.
     """
     counts = np.bincount(examples.target, examples.rows, minlength=width)
     common = np.sort(np.argsort(-counts, kind="stable")[:_MOST_SIGNALS])
     signals = (examples.target[:, None] == (np.array([1]) if width == 2 else common)).astype(np.float64)
-    fitted = _fitted(columns, examples, signals, partial(learn_classes, width=width), seed)
+    fitted = _fitted(columns, examples, signals, partial(denoising_models.learn_classes, width=width), seed)
     each = (examples.target[:, None] == np.arange(width)).astype(np.float64)
     known, expected = _known(fitted, examples, each, threads)
     mean = np.average(expected, axis=0, weights=known.rows)
@@ -150,11 +123,9 @@ def fit_numbers(
     seed: int = 0,
     threads: int | None = None,
 ) -> Predictor:
-    """Models of which number to expect: between the least and the most of the examples' targets. Arguments are as for
-    `fit_shares`.
-    """
+    """Models of which number to expect: between the least and the most of the examples' targets."""
     numbers = examples.target.astype(np.float64)
-    fitted = _fitted(columns, examples, numbers[:, None], learn_numbers, seed)
+    fitted = _fitted(columns, examples, numbers[:, None], denoising_models.learn_numbers, seed)
     known, expected = _known(fitted, examples, numbers[:, None], threads)
     places = np.searchsorted(known.keys, examples.cells)
     errors = examples.weights @ (numbers - expected[places, 0]) ** 2
@@ -181,8 +152,8 @@ def _fitted(
         import sklearn.ensemble  # noqa: F401
     except ImportError:
         raise MissingPackage("scikit-learn", "learn", "Denoising") from None
-    folds, checked = fold_of(examples.cells, seed), are_checked(examples.cells, seed)
-    features = make_features(columns, examples, folds, signals)
+    folds, checked = fold_of(examples.cells, seed), denoising_models.are_checked(examples.cells, seed)
+    features = denoising_models.make_features(columns, examples, folds, signals)
     rows = float(examples.rows.sum()) / max(len(examples.rows), 1)
 
     def fit(fold: int) -> Model:
@@ -198,9 +169,7 @@ def _fitted(
 
 
 def _side_by_side(work: Callable[[int], Any], threads: int | None) -> list[Any]:
-    """What some work gives for each fold. Each is done by one thread: sums made by several could differ in the last
-    bit.
-    """
+    """What some work gives for each fold, done by one thread: sums made by several could differ in the last bit."""
     from threadpoolctl import threadpool_limits
 
     def alone(fold: int) -> Any:
@@ -213,8 +182,7 @@ def _side_by_side(work: Callable[[int], Any], threads: int | None) -> list[Any]:
 
 def _entropies(shares: Matrix) -> NDArray[np.float64]:
     """The entropy of each row of shares, in nats."""
-    entropies: NDArray[np.float64] = -(shares * np.log(np.maximum(shares, 1e-12))).sum(axis=1)
-    return entropies
+    return np.asarray(-(shares * np.log(np.maximum(shares, 1e-12))).sum(axis=1))
 
 
 def _is_dense(examples: Examples) -> bool:
@@ -223,10 +191,12 @@ def _is_dense(examples: Examples) -> bool:
 
 
 def _known(fitted: Predictor, examples: Examples, signals: Matrix, threads: int | None) -> tuple[KnownCells, Matrix]:
-    """The cells of examples, and what models expect of them."""
-    known = KnownCells.of(examples, signals)
-    first = np.searchsorted(examples.cells, known.keys)  # examples are in the order of their cells
-    return known, fitted.of_cells(known.keys, [own[first] for own in examples.codes], threads)
+    """The cells of examples, each of which adds its signals, and what models expect of them."""
+    keys, first, which = np.unique(examples.cells, return_index=True, return_inverse=True)
+    sums = [np.bincount(which, examples.weights * signal, minlength=len(keys)) for signal in signals.T]
+    rows = np.bincount(which, examples.weights, minlength=len(keys)).astype(np.float64)
+    expected = fitted.of_cells(keys, [own[first] for own in examples.codes], threads)
+    return KnownCells(keys, np.stack(sums, axis=1), rows), expected
 
 
 def _likeliest(by_models: float, likelihood: Callable[[float], float]) -> float:
@@ -239,9 +209,7 @@ def _likeliest(by_models: float, likelihood: Callable[[float], float]) -> float:
 
 
 def _strength_of_shares(known: KnownCells, expected: Matrix) -> float:
-    """As how many rows models must count so that the classes that cells have are the likeliest: the parameter of a
-    Dirichlet-multinomial distribution.
-    """
+    """The parameter of a Dirichlet-multinomial distribution that makes the classes that cells have the likeliest."""
     from scipy.special import gammaln
 
     def likelihood(strength: float) -> float:
@@ -255,9 +223,7 @@ def _strength_of_shares(known: KnownCells, expected: Matrix) -> float:
 
 
 def _strength_of_numbers(rows: NDArray[np.float64], errors: NDArray[np.float64], within: float) -> float:
-    """The same for numbers: means of cells differ from what models expect by the noise of their rows, and by what
-    models do not know.
-    """
+    """The same for numbers: means of cells differ by the noise of their rows, and by what models do not know."""
     if within <= 0:
         return float("inf")
 
@@ -269,16 +235,8 @@ def _strength_of_numbers(rows: NDArray[np.float64], errors: NDArray[np.float64],
 
 
 def fixed_shares(shares: Matrix, bits: int = 16) -> NDArray[np.int64]:
-    """Shares as whole numbers whose rows sum to exactly 2**bits.
-
-    What is left after rounding down goes to the largest remainders, of equal ones to the lower classes.
-
-    Args:
-        shares: Shares, (row, width): finite, not negative, not all 0 in a row.
-        bits: How fine they are, 1 to 40.
-
-    Returns:
-        Whole numbers, (row, width).
+    """Shares (row, width) as whole numbers whose rows sum to exactly 2**bits. What is left after rounding down goes to
+    the largest remainders, of equal ones to the lower classes.
 
     Example:
         >>> fixed_shares(np.array([[0.5, 0.25, 0.25], [1 / 3, 1 / 3, 1 / 3]]), bits=2).tolist()

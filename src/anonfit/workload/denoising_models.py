@@ -80,9 +80,7 @@ def cell_keys(columns: Sequence[CodedColumn], codes: Sequence[Codes], rows: int)
 
 
 def mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The mixing steps of splitmix64: every bit hangs on every bit of the key. Each step can be undone, so different
-    keys stay different.
-    """
+    """The mixing steps of splitmix64. Each can be undone, so different keys stay different."""
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return keys ^ (keys >> np.uint64(31))
@@ -95,8 +93,7 @@ def fold_of(cells: NDArray[np.uint64], seed: int) -> NDArray[np.int64]:
 
 def are_checked(cells: NDArray[np.uint64], seed: int) -> NDArray[np.bool_]:
     """Which cells are not learned from but tell when to stop."""
-    checked: NDArray[np.bool_] = _hashes(cells, seed) // np.uint64(FOLDS) % np.uint64(_CHECKED) == 0
-    return checked
+    return np.asarray(_hashes(cells, seed) // np.uint64(FOLDS) % np.uint64(_CHECKED) == 0)
 
 
 def _hashes(cells: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
@@ -108,30 +105,20 @@ def _hashes(cells: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wide:
-    """A nominal column with too many categories for the model: a category stands as the mean target of its rows.
-
-    `means` has them as each fold's model may know them for rows of each fold: (fold, a row's fold, code, signal).
-    """
-
-    column: int
-    means: NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
 class ModelFeatures:
-    """From codes to what models are given: columns with one number for each code (a position on a scale, or a
-    category), and wide ones; `categorical` says which features are categories.
+    """From codes to what models are given: of plain columns one number for each code (a position on a scale, or a
+    category), of nominal ones with too many categories the mean target of each category's rows, as each fold's model
+    may know it for rows of each fold; `categorical` says which features are categories.
     """
 
-    plain: tuple[tuple[int, NDArray[np.float64]], ...]
-    wide: tuple[_Wide, ...]
+    plain: tuple[tuple[int, NDArray[np.float64]], ...]  # (code,)
+    wide: tuple[tuple[int, NDArray[np.float64]], ...]  # (fold, a row's fold, code, signal)
     categorical: tuple[bool, ...]
 
     def matrix(self, codes: Sequence[Codes], folds: NDArray[np.int64], fold: int) -> Matrix:
         """What the model of a fold is shown of rows that are in these folds. # (row, feature)"""
         parts = [numbers[codes[column]][:, None] for column, numbers in self.plain]
-        parts += [wide.means[fold][folds, codes[wide.column]] for wide in self.wide]
+        parts += [means[fold][folds, codes[column]] for column, means in self.wide]
         return np.concatenate(parts, axis=1) if parts else np.empty((len(folds), 0))
 
 
@@ -157,7 +144,7 @@ def make_features(
         elif len(values) <= _MOST_CATEGORIES:
             numbers[values] = np.arange(len(values))
         else:
-            wide.append(_Wide(index, _means(own, column.size, folds, signals, examples.weights)))
+            wide.append((index, _means(own, column.size, folds, signals, examples.weights)))
             if column.taxonomy is None or column.taxonomy.height < 2:
                 continue
             # Neighbours in a taxonomy are alike, so the order of its leaves tells something too.
@@ -278,12 +265,12 @@ _LEAF_ROWS = 20
 
 def learn_classes(training: TrainingRows, width: int) -> Model:
     """A model of the shares of classes 0 … width - 1."""
-    learned = training.learned
-    shares = _shares(training.target[learned], training.weights[learned], width)
+    classes = training.target[training.learned]
     # A class must be learned before it can be checked.
-    known = np.bincount(training.target[learned], minlength=width) > 0
+    known = np.bincount(classes, minlength=width) > 0
     if known.sum() < 2 or not training.teaches:
-        return Constant(shares)
+        sums = np.bincount(classes, training.weights[training.learned], minlength=width)
+        return Constant(sums / sums.sum() if len(classes) else np.full(width, 1 / width))
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     classifier = HistGradientBoostingClassifier(**_settings(training, int(known.sum())))
@@ -311,15 +298,6 @@ def learn_numbers(training: TrainingRows) -> Model:
     return Regressor(fitted, low, high, centre, scale)
 
 
-def _shares(classes: NDArray[np.int64], weights: NDArray[np.float64], width: int) -> NDArray[np.float64]:
-    """The share of each class; equal ones if there are no rows."""
-    if not len(classes):
-        return np.full(width, 1 / width)
-    sums = np.bincount(classes, weights, minlength=width)
-    shares: NDArray[np.float64] = sums / sums.sum()
-    return shares
-
-
 def _settings(training: TrainingRows, classes: int) -> dict[str, Any]:
     trees = _TREES // (_FASTER if training.learned.sum() >= _MANY_EXAMPLES else 1)
     iterations = max(_FEWEST_ITERATIONS, min(_ITERATIONS, trees // classes))
@@ -339,15 +317,9 @@ def _settings(training: TrainingRows, classes: int) -> dict[str, Any]:
 def _fit(estimator: Any, training: TrainingRows, target: NDArray[Any], checked: NDArray[np.bool_]) -> Any:
     """Fit until examples that are not learned from gain no more; where none is, as long as it may."""
     learned, features, weights = training.learned, training.features, training.weights
-    if not checked.any():
-        return estimator.set_params(early_stopping=False).fit(
-            features[learned], target[learned], sample_weight=weights[learned]
-        )
-    return estimator.fit(
-        features[learned],
-        target[learned],
-        sample_weight=weights[learned],
-        X_val=features[checked],
-        y_val=target[checked],
-        sample_weight_val=weights[checked],
-    )
+    words = {"sample_weight": weights[learned]}
+    if checked.any():
+        words |= {"X_val": features[checked], "y_val": target[checked], "sample_weight_val": weights[checked]}
+    else:
+        estimator.set_params(early_stopping=False)
+    return estimator.fit(features[learned], target[learned], **words)

@@ -14,14 +14,14 @@ person is guessed from the others only, so that a column of many names does not 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.criteria.objectives import MEDIAN, TIE, SplitObjective, WeightRule
-from anonfit.criteria.targets import ClassTarget, CodedSelections, Impurity, Target
+from anonfit.criteria.targets import ClassTarget, Impurity, Target
 from anonfit.errors import DataError, SpecError
 from anonfit.tables.schema import MISSING, CodedColumn, Column, SplitMode
 from anonfit.workload.targets import Workload, classes_of, is_numeric, rounded_sum
@@ -35,14 +35,6 @@ def feature_weights(workload: Workload, quasi_identifiers: Sequence[str]) -> dic
     named = [name for name in quasi_identifiers if not workload.features or name in workload.features]
     weights = {name: float(workload.weights.get(name, 1.0)) for name in named}
     return {name: weight for name, weight in weights.items() if weight > 0}
-
-
-def require_feature(workload: Workload, quasi_identifiers: Sequence[str]) -> dict[str, float]:
-    """The same, of which there must be one at least."""
-    weights = feature_weights(workload, quasi_identifiers)
-    if not weights:
-        raise SpecError(["method.criterion = 'clustering' needs a feature among the quasi-identifiers."])
-    return weights
 
 
 def feature_numbers(column: CodedColumn, codes: NDArray[np.int64], values: pl.Series) -> NDArray[np.float64] | None:
@@ -128,13 +120,7 @@ def in_ranges(column: CodedColumn, codes: NDArray[np.int64], persons: NDArray[np
 
 def guessed(places: NDArray[np.int64], classes: NDArray[np.int64], width: int, persons: NDArray[np.int64]) -> float:
     """The share of persons whose class is the commonest among the others of their place; where several are, or nobody
-    else is there, the one that is commoner in the whole table.
-
-    Args:
-        places: (row,) where each row is.
-        classes: (row,) its class.
-        width: How many classes there are.
-        persons: (row,) how many persons it stands for.
+    else is there, the one that is commoner in the whole table. places, classes and persons: (row,)
     """
     used, where = np.unique(places, return_inverse=True)
     table = np.zeros(width, np.int64)
@@ -190,17 +176,10 @@ def unit_masses(
     return masses.astype(np.int64), unit
 
 
-def masses_of(weights: pl.Series, counts: NDArray[np.uint32] | None) -> NDArray[np.int64]:
-    """What each row counts in criteria by its sample weight, in whole units."""
-    persons = np.ones(len(weights), np.int64) if counts is None else counts.astype(np.int64)
-    return unit_masses(weights, persons)[0]
-
-
 def objective_of(
     workload: Workload,
     names: Sequence[str],
     targets: tuple[Target, ...] = (),
-    selections: CodedSelections | None = None,
     masses: NDArray[np.int64] | None = None,
     unit: float = 1.0,
 ) -> SplitObjective:
@@ -208,21 +187,15 @@ def objective_of(
     split_on = frozenset(names.index(name) for name in workload.split_on) if workload.split_on else None
     if workload.is_blind:
         return MEDIAN if split_on is None else SplitObjective(split_on=split_on)
+    objective = SplitObjective(
+        targets=targets, min_gain=workload.min_gain or 0.0, split_on=split_on, masses=masses, unit=unit
+    )
     if workload.objective.clusters:
         features = feature_weights(workload, names)
         # Dividing another column makes rows alike too, but no label of a feature tells it: features come first.
-        return SplitObjective(
-            targets=targets,
-            weights=tuple(float(name in features) for name in names),
-            rule=WeightRule.FIRST,
-            min_gain=workload.min_gain or 0.0,
-            split_on=split_on,
-            masses=masses,
-            unit=unit,
-        )
-    return SplitObjective(
-        targets=targets,
-        selections=selections,
+        return replace(objective, weights=tuple(float(name in features) for name in names), rule=WeightRule.FIRST)
+    return replace(
+        objective,
         all_cuts=workload.candidates == "all",
         weights=tuple(float(workload.weights.get(name, 1.0)) for name in names) if workload.weights else (),
         rule=RULES[workload.weight_rule] if workload.weights else WeightRule.NONE,
@@ -230,17 +203,4 @@ def objective_of(
         beta=workload.beta,
         gamma=workload.gamma,
         seed=workload.seed,
-        min_gain=workload.min_gain or 0.0,
-        split_on=split_on,
-        masses=masses,
-        unit=unit,
     )
-
-
-def require_target(workload: Workload, targets: Sequence[Target]) -> None:
-    """Refuse a criterion that was named and has nothing to judge."""
-    objective = workload.objective
-    if not targets and objective.serves is not None:
-        raise SpecError(
-            [f"method.criterion = '{objective.name}' needs a {objective.serves}, and the workload has none."]
-        )

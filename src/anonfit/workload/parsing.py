@@ -12,17 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from anonfit.errors import MissingPackage, SpecError, did_you_mean
 from anonfit.tables.schema import ColumnType
-from anonfit.workload.predicates import (
-    And,
-    ColumnKind,
-    Condition,
-    Holding,
-    Predicate,
-    Relation,
-    Value,
-    all_of,
-    any_of,
-)
+from anonfit.workload.predicates import And, ColumnKind, Condition, Holding, Predicate, Relation, Value, all_of, any_of
 from anonfit.workload.truth import Form, Literal, values_of, written
 
 if TYPE_CHECKING:
@@ -58,15 +48,9 @@ class _Fault(Exception):
 
 
 def parse_predicate(text: str, columns: Mapping[str, ColumnKind]) -> Predicate:
-    """Read a WHERE condition of SQL.
-
-    Args:
-        text: Comparisons (=, <>, !=, <, <=, >, >=), BETWEEN, IN, IS NULL and IS NOT NULL, joined by AND, OR, NOT. A
-            name that is not one word stands in double quotes, backticks or square brackets.
-        columns: What is known of each column, by its name. Names are case-sensitive.
-
-    Returns:
-        The predicate, with NOT worked into its conditions.
+    """The predicate of a WHERE condition of SQL, with NOT worked into its conditions: comparisons (=, <>, !=, <, <=, >,
+    >=), BETWEEN, IN, IS NULL and IS NOT NULL, joined by AND, OR, NOT. A name that is not one word stands in double
+    quotes, backticks or square brackets; names are case-sensitive.
 
     Raises:
         SpecError: The text says something else; the message quotes it.
@@ -90,7 +74,6 @@ def _parsed(text: str, names: Iterable[str]) -> exp.Expr:
     """The syntax tree of a text."""
     try:
         import sqlglot
-
     except ModuleNotFoundError:
         raise MissingPackage("sqlglot", "sql", "A selection by a predicate") from None
     if not text.strip():
@@ -151,30 +134,27 @@ class _Reader:
 
     def read(self, node: exp.Expr, *, negated: bool) -> Predicate:
         """The predicate of a tree, or of its opposite."""
-        exp = self.exp
-        if isinstance(node, exp.Paren):
-            return self.read(node.this, negated=negated)
+        exp, node = self.exp, node.unnest()
         if isinstance(node, exp.Not):
             return self.read(node.this, negated=not negated)
         if isinstance(node, exp.And | exp.Or):
-            parts = [self.read(part, negated=negated) for part in _joined(node)]
+            parts = [self.read(part, negated=negated) for part in node.flatten(unnest=False)]
             return all_of(parts) if isinstance(node, exp.And) != negated else any_of(parts)
         if type(node) in self.comparisons:
             return self.comparison(node, negated=negated)
         if isinstance(node, exp.Between) and not node.args.get("symmetric"):
-            return self.between(node, negated=negated)
+            kind, ends = self.column(node.this), ((Relation.AT_LEAST, "low"), (Relation.AT_MOST, "high"))
+            parts = [self.condition(node, kind, relation, [node.args[end]], negated=negated) for relation, end in ends]
+            return any_of(parts) if negated else all_of(parts)
         if isinstance(node, exp.In) and node.expressions and not any(node.args.get(key) for key in ("query", "unnest")):
-            name, kind = self.column(node.this)
-            values = [value for item in node.expressions for value in self.values(item, name, kind)]
-            return self.condition(node, name, kind, Relation.IN, tuple(dict.fromkeys(values)), negated=negated)
+            return self.condition(node, self.column(node.this), Relation.IN, node.expressions, negated=negated)
         if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
-            name, kind = self.column(node.this)
-            return self.condition(node, name, kind, Relation.MISSING, (), negated=negated)
+            return self.condition(node, self.column(node.this), Relation.MISSING, [], negated=negated)
         raise self.refused(node)
 
     def comparison(self, node: exp.Expr, *, negated: bool) -> Predicate:
         """A column beside a value, in either order."""
-        left, right = self.inner(node.this), self.inner(node.expression)
+        left, right = node.this.unnest(), node.expression.unnest()
         on_left, on_right = (isinstance(side, self.exp.Column) for side in (left, right))
         if on_left and on_right:
             hint = ""
@@ -182,43 +162,28 @@ class _Reader:
                 hint = f"; if {_sql(right)} is a text, put it in single quotes"
             raise _Fault(f"{_quoted(_sql(node))} compares a column with a column; {POSSIBLE}{hint}")
         if not on_left and not on_right:
-            raise self.refused(left if not self.is_value(left) else right if not self.is_value(right) else node)
+            raise self.refused(next((side for side in (left, right) if self.literal(side) is None), node))
         relation = self.comparisons[type(node)][0 if on_left else 1]
-        name, kind = self.column(left if on_left else right)
-        values = self.values(right if on_left else left, name, kind)
-        return self.condition(node, name, kind, relation, values, negated=negated)
-
-    def between(self, node: exp.Expr, *, negated: bool) -> Predicate:
-        """From a value to a value, both included."""
-        name, kind = self.column(node.this)
-        parts = [
-            self.condition(node, name, kind, relation, self.values(node.args[end], name, kind), negated=negated)
-            for relation, end in ((Relation.AT_LEAST, "low"), (Relation.AT_MOST, "high"))
-        ]
-        return any_of(parts) if negated else all_of(parts)
+        column, value = (left, right) if on_left else (right, left)
+        return self.condition(node, self.column(column), relation, [value], negated=negated)
 
     def condition(
-        self,
-        node: exp.Expr,
-        name: str,
-        kind: ColumnKind,
-        relation: Relation,
-        values: tuple[Value, ...],
-        *,
-        negated: bool,
+        self, node: exp.Expr, kind: ColumnKind, relation: Relation, written: Sequence[exp.Expr], *, negated: bool
     ) -> Condition:
-        """A condition, checked against the column's kind."""
+        """A condition over written values, checked against the column's kind."""
+        name = kind.declared.name
+        values = dict.fromkeys(value for item in written for value in self.values(item.unnest(), kind))
         if relation.is_of_order and kind.type == ColumnType.NOMINAL:
             has = "a taxonomy" if kind.declared.taxonomy is not None else "no order"
             raise _Fault(
                 f"{_quoted(_sql(node))} compares by order, and the column '{name}' is nominal and has {has}; use = or "
                 "IN, or declare its type"
             )
-        return Condition(name, relation.opposite if negated else relation, values, kind=kind)
+        return Condition(name, relation.opposite if negated else relation, tuple(values), kind=kind)
 
-    def column(self, node: exp.Expr) -> tuple[str, ColumnKind]:
+    def column(self, node: exp.Expr) -> ColumnKind:
         """The column that a tree names."""
-        node = self.inner(node)
+        node = node.unnest()
         if not isinstance(node, self.exp.Column) or isinstance(node.this, self.exp.Star):
             raise self.refused(node)
         name = str(node.name)
@@ -237,24 +202,13 @@ class _Reader:
             raise _Fault(
                 f"the column '{name}' holds neither numbers, dates, texts nor truths, so nothing can be compared"
             )
-        return name, kind
+        return kind
 
-    def inner(self, node: exp.Expr) -> exp.Expr:
-        """What is within parentheses."""
-        while isinstance(node, self.exp.Paren):
-            node = node.this
-        return node
-
-    def is_value(self, node: exp.Expr) -> bool:
-        """Whether a tree is a plain value."""
-        return self.literal(self.inner(node)) is not None
-
-    def values(self, node: exp.Expr, name: str, kind: ColumnKind) -> tuple[Value, ...]:
+    def values(self, node: exp.Expr, kind: ColumnKind) -> tuple[Value, ...]:
         """The values that a tree means in a column."""
-        node = self.inner(node)
+        name, literal = kind.declared.name, self.literal(node)
         if isinstance(node, self.exp.Null):
             raise _Fault(f"nothing equals NULL; write {name} IS NULL or {name} IS NOT NULL")
-        literal = self.literal(node)
         if literal is None:
             raise self.refused(node)
         try:
@@ -268,7 +222,7 @@ class _Reader:
         if isinstance(node, exp.Literal):
             return Literal(Form.TEXT if node.is_string else Form.NUMBER, str(node.this), _sql(node))
         if isinstance(node, exp.Neg):
-            inner = self.literal(self.inner(node.this))
+            inner = self.literal(node.this.unnest())
             if inner is not None and inner.form == Form.NUMBER and not inner.text.startswith("-"):
                 return Literal(Form.NUMBER, f"-{inner.text}", _sql(node))
         if isinstance(node, exp.Boolean):
@@ -297,21 +251,10 @@ class _Reader:
             what = "is a function"
         elif isinstance(node, exp.Binary) and not isinstance(node, exp.Predicate):
             what = "is arithmetic"
-        elif self.is_value(node):
-            what = "is a value, where the name of a column is needed"
         else:
-            what = "is not understood"
+            is_value = self.literal(node) is not None
+            what = "is a value, where the name of a column is needed" if is_value else "is not understood"
         return _Fault(f"{_quoted(text)} {what}; {POSSIBLE}")
-
-
-def _joined(node: exp.Expr) -> Sequence[exp.Expr]:
-    """All parts of a chain of one connector: a long one leans to the left, deeper than Python follows."""
-    parts = []
-    kind = type(node)
-    while isinstance(node, kind):
-        parts.append(node.expression)
-        node = node.this
-    return [node, *reversed(parts)]
 
 
 def _sql(node: exp.Expr) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
+from operator import ge, gt, le, lt
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -73,7 +74,7 @@ class Relation(StrEnum):
     @property
     def is_of_order(self) -> bool:
         """Whether it needs values that have an order."""
-        return self in (Relation.LESS, Relation.AT_MOST, Relation.MORE, Relation.AT_LEAST)
+        return self in COMPARISONS
 
     @property
     def opposite(self) -> Relation:
@@ -81,15 +82,18 @@ class Relation(StrEnum):
         return _OPPOSITES[self]
 
 
-_OPPOSITES = {
-    Relation.IN: Relation.NOT_IN,
-    Relation.NOT_IN: Relation.IN,
-    Relation.LESS: Relation.AT_LEAST,
-    Relation.AT_LEAST: Relation.LESS,
-    Relation.MORE: Relation.AT_MOST,
-    Relation.AT_MOST: Relation.MORE,
-    Relation.MISSING: Relation.NOT_MISSING,
-    Relation.NOT_MISSING: Relation.MISSING,
+_PAIRS = (
+    (Relation.IN, Relation.NOT_IN),
+    (Relation.LESS, Relation.AT_LEAST),
+    (Relation.MORE, Relation.AT_MOST),
+    (Relation.MISSING, Relation.NOT_MISSING),
+)
+_OPPOSITES = dict(_PAIRS) | {second: first for first, second in _PAIRS}
+COMPARISONS: dict[Relation, Callable[[Any, Any], Any]] = {
+    Relation.LESS: lt,
+    Relation.AT_MOST: le,
+    Relation.MORE: gt,
+    Relation.AT_LEAST: ge,
 }
 
 
@@ -136,9 +140,9 @@ def conditions_of(predicate: Predicate) -> Iterator[Condition]:
     """All conditions of a predicate."""
     if isinstance(predicate, Condition):
         yield predicate
-        return
-    for part in predicate.parts:
-        yield from conditions_of(part)
+    else:
+        for part in predicate.parts:
+            yield from conditions_of(part)
 
 
 def column_of(predicate: Predicate) -> str | None:
@@ -152,8 +156,7 @@ def evaluated(predicate: Predicate, truth: Callable[[Condition], NDArray[Any]]) 
     if isinstance(predicate, Condition):
         return truth(predicate)
     parts = [evaluated(part, truth) for part in predicate.parts]
-    truths: NDArray[Any] = (np.bitwise_and if isinstance(predicate, And) else np.bitwise_or).reduce(parts)
-    return truths
+    return np.asarray((np.bitwise_and if isinstance(predicate, And) else np.bitwise_or).reduce(parts))
 
 
 def mapped(predicate: Predicate, change: Callable[[Condition], Predicate]) -> Predicate:
@@ -212,9 +215,9 @@ def masks_of(rectangles: Sequence[Rectangle], sizes: Sequence[int]) -> NDArray[n
     first = np.cumsum([0, *sizes])
     for row, rectangle in enumerate(rectangles):
         for column, codes in rectangle.items():
-            size = sizes[column]
-            packed = np.frombuffer(codes.to_bytes(-(-size // 8), "little"), np.uint8)
-            masks[row, first[column] : first[column] + size] = np.unpackbits(packed, count=size, bitorder="little")
+            packed = np.frombuffer(codes.to_bytes(-(-sizes[column] // 8), "little"), np.uint8)
+            bits = np.unpackbits(packed, count=sizes[column], bitorder="little")
+            masks[row, first[column] : first[column + 1]] = bits
     return masks
 
 
@@ -253,7 +256,7 @@ class _Parter:
             if isinstance(selected, bool):
                 return [{}] if selected else []
             column, codes = selected
-            return [] if codes == 0 else [{} if codes == self.everything[column] else {column: codes}]
+            return [self.only(column, codes)] if codes else []
         parts = sorted((self.of(part) for part in predicate.parts), key=len)
         return self.all_of(parts) if isinstance(predicate, And) else self.any_of(parts)
 
@@ -299,12 +302,12 @@ class _Parter:
                 others = tuple(sorted((at, codes) for at, codes in rectangle.items() if at != column))
                 alike[others] = alike.get(others, 0) | rectangle.get(column, self.everything[column])
             if len(alike) < len(rectangles):
-                whole = self.everything[column]
-                rectangles = [
-                    dict(others) if codes == whole else {**dict(others), column: codes}
-                    for others, codes in alike.items()
-                ]
+                rectangles = [{**dict(others), **self.only(column, codes)} for others, codes in alike.items()]
         return rectangles
+
+    def only(self, column: int, codes: int) -> Rectangle:
+        """The rows with some codes of a column; that all of its codes are selected says nothing."""
+        return {} if codes == self.everything[column] else {column: codes}
 
 
 def _shared(rectangle: Rectangle, other: Rectangle) -> Rectangle | None:

@@ -5,7 +5,6 @@ the rows they count for. Nothing is selected by sensitive columns, or by capped 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -20,19 +19,10 @@ from anonfit.errors import SpecError, did_you_mean
 from anonfit.tables.scales import on_axis
 from anonfit.tables.schema import Column, ColumnType, Domain, NominalDomain, Role, name_positions
 from anonfit.tables.taxonomy_leaves import leaf_positions
+from anonfit.workload import predicates
 from anonfit.workload.coding import Selection, SelectionCoder
-from anonfit.workload.parsing import parse_predicate
-from anonfit.workload.predicates import (
-    LIMIT,
-    ColumnKind,
-    Condition,
-    Holding,
-    Predicate,
-    Relation,
-    Value,
-    conditions_of,
-    kinds_of,
-)
+from anonfit.workload.parsing import PLAIN_NAME, parse_predicate
+from anonfit.workload.predicates import LIMIT, ColumnKind, Condition, Holding, Predicate, Relation, Value
 from anonfit.workload.truth import ColumnValues, RawTable, TableValues, name_in, written
 
 
@@ -42,26 +32,29 @@ def selections_of_each(column: ColumnValues, domain: Domain | None) -> list[tupl
     """
     kind = column.kind
     name = kind.declared.name
-    shown = name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
+    shown = name if PLAIN_NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
     selections = []
     if column.missing_rows:
         selections.append((f"{shown} IS NULL", Condition(name, Relation.MISSING, kind=kind)))
     if isinstance(domain, NominalDomain):
         selections += _of_leaves(shown, column, domain)
-    elif kind.type == ColumnType.ORDINAL:
-        words = [kind.declared.order[rank] for rank in sorted(set(column.ranks.tolist()))]
-        selections += [(f"{shown} = {written(word)}", _equal(kind, word)) for word in words]
-    elif kind.holding in (Holding.TEXTS, Holding.TRUTHS):
-        selections += [(f"{shown} = {written(word)}", _equal(kind, word)) for word in sorted(column.names)]
     else:
-        on_axis(column.distinct)  # refuses numbers that are infinite
-        values = [_value(value) for value in column.distinct.to_list()]
-        selections += [(f"{shown} = {written(value)}", _equal(kind, value)) for value in values]
+        selections += [(f"{shown} = {written(value)}", _equal(kind, value)) for value in _values(column)]
     if len(selections) > LIMIT:
         raise SpecError(
             [f"column '{name}' has {len(selections):,} values; one selection each would be more than {LIMIT:,}."]
         )
     return selections
+
+
+def _values(column: ColumnValues) -> Sequence[Value]:
+    """The values of a column that has no leaves."""
+    if column.kind.type == ColumnType.ORDINAL:
+        return [column.kind.declared.order[rank] for rank in sorted(set(column.ranks.tolist()))]
+    if column.kind.holding in (Holding.TEXTS, Holding.TRUTHS):
+        return sorted(column.names)
+    on_axis(column.distinct)  # refuses numbers that are infinite
+    return [_value(value) for value in column.distinct.to_list()]
 
 
 def _equal(kind: ColumnKind, value: Value) -> Condition:
@@ -137,7 +130,7 @@ def predicates_of(
     requests: Sequence[SelectionRequest], columns: Sequence[Column], frame: pl.DataFrame
 ) -> tuple[Predicate, ...]:
     """The predicates of the requests that have one, for `selection_boundaries`; all faults are reported together."""
-    kinds = kinds_of(columns, frame)
+    kinds = predicates.kinds_of(columns, frame)
     return tuple(asked.predicate for asked in _asked(requests, kinds, lambda _: []))
 
 
@@ -148,7 +141,7 @@ def code_selections(
     have the boundaries of the predicates (`with_boundaries`).
     """
     rows = RawTable(frame)
-    asked = ask_selections(requests, kinds_of(columns, frame), domains, rows)
+    asked = ask_selections(requests, predicates.kinds_of(columns, frame), domains, rows)
     return Selections(asked.coder.of_rows(rows), asked.predicates, asked.warnings)
 
 
@@ -164,7 +157,7 @@ def ask_selections(
     def each(name: str) -> list[tuple[str, Condition]]:
         return selections_of_each(values.column(kinds[name]), by_name.get(name))
 
-    asked = list(_asked(requests, kinds, each))
+    asked = _asked(requests, kinds, each)
     if len(asked) > LIMIT:
         raise SpecError([f"workload.selections: {len(asked):,} selections are more than {LIMIT:,}; ask for fewer."])
     warnings = [warning for selection in asked if not selection.is_each for warning in _unmet(selection, values)]
@@ -185,7 +178,7 @@ def _asked(
     requests: Sequence[SelectionRequest],
     kinds: Mapping[str, ColumnKind],
     each: Callable[[str], list[tuple[str, Condition]]],
-) -> Iterator[Selection]:
+) -> list[Selection]:
     """The selections of all requests in order."""
     faults: list[str] = []
     selections: list[Selection] = []
@@ -197,17 +190,15 @@ def _asked(
                 selections.append(Selection(request.where, predicate, request.weight, place))
             elif request.each is not None and request.where is None:
                 _check_each(request.each, kinds)
-                parts = each(request.each)
-                selections += [
-                    Selection(name, condition, request.weight, place, is_each=True) for name, condition in parts
-                ]
+                weight, parts = request.weight, each(request.each)
+                selections += [Selection(name, condition, weight, place, is_each=True) for name, condition in parts]
             else:
                 faults.append(f"{place} must have either a where or an each.")
         except SpecError as error:
             faults += [f"{place}: {fault}" for fault in error.faults]
     if faults:
         raise SpecError(faults)
-    return iter(selections)
+    return selections
 
 
 def _check_each(name: str, kinds: Mapping[str, ColumnKind]) -> None:
@@ -223,7 +214,7 @@ def _check_each(name: str, kinds: Mapping[str, ColumnKind]) -> None:
 
 def _unmet(asked: Selection, values: TableValues) -> Iterator[str]:
     """A warning for each name of a column without a declared domain that no row has: it may be a slip."""
-    for condition in conditions_of(asked.predicate):
+    for condition in predicates.conditions_of(asked.predicate):
         declared = condition.kind.declared
         if condition.kind.type != ColumnType.NOMINAL or declared.taxonomy is not None or declared.domain:
             continue
@@ -239,7 +230,7 @@ def refuse_sensitive_selections(
 ) -> None:
     """Refuse selections by sensitive columns and by targets that are capped; all faults are reported together."""
     predicates_of(requests, columns, frame)  # refuses those that cannot be read
-    kinds = kinds_of(columns, frame)
+    kinds = predicates.kinds_of(columns, frame)
     faults = [
         f"workload.selections[{number}]: {why}"
         for number, request in enumerate(requests)
@@ -254,7 +245,9 @@ def _names(request: SelectionRequest, kinds: Mapping[str, ColumnKind]) -> Iterab
     """The columns that a selection names, each once."""
     if request.where is None:
         return () if request.each is None else (request.each,)
-    return dict.fromkeys(condition.column for condition in conditions_of(parse_predicate(request.where, kinds)))
+    return dict.fromkeys(
+        condition.column for condition in predicates.conditions_of(parse_predicate(request.where, kinds))
+    )
 
 
 def why_not_selectable(name: str, role: Role, *, is_capped: bool) -> str | None:

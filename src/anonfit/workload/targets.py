@@ -97,9 +97,7 @@ continuous.
 
 
 def is_numeric(request: TargetRequest, column: Column, values: pl.Series, objective: Objective = AUTO) -> bool:
-    """Whether a target is a number to be estimated, not a class to be told: what is declared, what the criterion
-    needs, or what it looks like.
-    """
+    """Whether a target is a number, not a class: what is declared, what the criterion needs, or what it looks like."""
     if request.classes or request.equal_width:
         return False
     kind = column_type(column, values.dtype)
@@ -176,9 +174,7 @@ def code_target(
     objective: Objective = AUTO,
     times: NDArray[np.int64] | None = None,
 ) -> Target:
-    """A target's own values. `own` is its number among the quasi-identifiers, or -1; `times` says how often each row
-    stands in the table, if not once.
-    """
+    """A target's own values; `own` is its number among quasi-identifiers, or -1, and rows stand so many times each."""
     if is_numeric(request, column, values, objective):
         return number_target(request, _numbers(column, values), masses=masses, own=own, times=times)
     if not request.scale:
@@ -195,9 +191,7 @@ def number_target(
     own: int,
     times: NDArray[np.int64] | None = None,
 ) -> NumberTarget:
-    """Numbers in fixed point; a missing one stands at the mean, where it tells nothing. `times` says how often each row
-    stands in the table, if not once.
-    """
+    """Numbers in fixed point, each so many times; a missing one stands at the mean, where it tells nothing."""
     known = ~np.isnan(numbers)
     if not known.any():
         raise DataError(f"target '{request.column}' has no value at all; leave it out of the workload.")
@@ -213,19 +207,14 @@ def rounded_sum(numbers: NDArray[np.float64], times: NDArray[np.int64]) -> float
     """The sum of numbers, each so many times, rounded once: it does not depend on their order."""
     if (times == 1).all():
         return math.fsum(numbers)
-    return float(
-        sum(
-            (Fraction(number) * often for number, often in zip(numbers.tolist(), times.tolist(), strict=True)),
-            Fraction(0),
-        )
-    )
+    pairs = zip(numbers.tolist(), times.tolist(), strict=True)
+    return float(sum((Fraction(number) * often for number, often in pairs), Fraction(0)))
 
 
 def can_predict(model: Any) -> bool:
     """Whether something is a model, fitted or not: an object that predicts."""
-    return not isinstance(model, type) and any(
-        callable(getattr(model, name, None)) for name in ("predict", "predict_proba")
-    )
+    words = ("predict", "predict_proba")
+    return not isinstance(model, type) and any(callable(getattr(model, word, None)) for word in words)
 
 
 def predicted_target(

@@ -5,13 +5,14 @@ table satisfy a predicate, exactly. Conditions are tried on the distinct values 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from math import ceil, floor, inf
-from typing import Any, NamedTuple, Protocol
+from operator import and_, or_
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -24,18 +25,8 @@ from anonfit.tables.scales import START_OF_TIME, Axis, on_axis
 from anonfit.tables.schema import ColumnType, name_positions, require_known, texts_of
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions
-from anonfit.workload.predicates import (
-    And,
-    ColumnKind,
-    Condition,
-    Holding,
-    Predicate,
-    Relation,
-    Value,
-    column_of,
-    conditions_of,
-    evaluated,
-)
+from anonfit.workload import predicates
+from anonfit.workload.predicates import COMPARISONS, And, ColumnKind, Condition, Holding, Predicate, Relation, Value
 
 DAY = 24 * 3600 * 10**6
 
@@ -78,12 +69,9 @@ def compared(axis: Axis, relation: Relation, values: tuple[Value, ...], dtype: p
         return ~equal if relation == Relation.NOT_IN else equal
     (place,) = places
     # Against whole numbers a fraction is rounded to the side on which it changes nothing.
-    low, high = (ceil(place), floor(place)) if isinstance(place, Fraction) else (place, place)
-    if relation == Relation.AT_LEAST:
-        return axis >= low
-    if relation == Relation.LESS:
-        return axis < low
-    return axis <= high if relation == Relation.AT_MOST else axis > high
+    if isinstance(place, Fraction):
+        place = ceil(place) if relation in (Relation.AT_LEAST, Relation.LESS) else floor(place)
+    return np.asarray(COMPARISONS[relation](axis, place))
 
 
 def cut_places(relation: Relation, value: Value, dtype: pl.DataType) -> list[int | float]:
@@ -187,27 +175,22 @@ def _plain(literal: Literal, kind: ColumnKind) -> Value:
         if literal.form == Form.TRUTH:
             raise ValueError(f"{literal.quoted} is a truth, and the column holds texts; write one in single quotes")
         return _name(literal)
-    nominal = kind.type == ColumnType.NOMINAL
     if kind.holding == Holding.TRUTHS:
         if literal.text.lower() in ("true", "false") and literal.form in (Form.TRUTH, Form.TEXT):
             return literal.text.lower()
         raise ValueError(f"{literal.quoted} is neither TRUE nor FALSE, and the column holds nothing else")
-    value: Value | None = None
     if kind.holding == Holding.NUMBERS:
-        if literal.form == Form.NUMBER or (nominal and literal.form == Form.TEXT):
-            value = number_in(literal.text)
-        if value is None:
-            if literal.form == Form.TEXT and number_in(literal.text) is not None:
-                what = f"is a text, and the column holds numbers; write {literal.text} without quotes"
-            else:
-                what = "is no number, and the column holds numbers; write one without quotes"
+        number = number_in(literal.text) if literal.form in (Form.NUMBER, Form.TEXT) else None
+        if number is None:
+            raise ValueError(f"{literal.quoted} is no number, and the column holds numbers; write one without quotes")
+        if literal.form == Form.TEXT and kind.type != ColumnType.NOMINAL:
+            what = f"is a text, and the column holds numbers; write {literal.text} without quotes"
             raise ValueError(f"{literal.quoted} {what}")
-        return value
-    if literal.form in (Form.TEXT, Form.DATE):
-        value = moment_in(literal.text)
-    if value is None:
+        return number
+    moment = moment_in(literal.text) if literal.form in (Form.TEXT, Form.DATE) else None
+    if moment is None:
         raise ValueError(f"{literal.quoted} is no date, and the column holds dates; write one as '2020-01-31'")
-    return value
+    return moment
 
 
 def _leaves(taxonomy: Taxonomy, name: str) -> tuple[str, ...]:
@@ -333,14 +316,7 @@ def ranked(ranks: NDArray[Any], condition: Condition) -> NDArray[np.bool_]:
     relation = condition.relation
     if relation in (Relation.IN, Relation.NOT_IN):
         return np.isin(ranks, wanted, invert=relation == Relation.NOT_IN)
-    comparison = {
-        Relation.LESS: np.less,
-        Relation.AT_MOST: np.less_equal,
-        Relation.MORE: np.greater,
-        Relation.AT_LEAST: np.greater_equal,
-    }[relation]
-    holds: NDArray[np.bool_] = comparison(ranks, wanted[0])
-    return holds
+    return np.asarray(COMPARISONS[relation](ranks, wanted[0]))
 
 
 def _axis(values: pl.Series) -> Axis:
@@ -358,40 +334,37 @@ def _numbered(values: pl.Series) -> tuple[pl.Series, NDArray[Any]]:
     return known.gather(first), places
 
 
-class TableValues(Protocol):
-    """The values of a table's columns."""
+class TableValues:
+    """The values of a table's columns, of which each is looked at once."""
 
-    def column(self, kind: ColumnKind) -> ColumnValues:
-        """The values of a column."""
-
-
-class RawTable:
-    """The rows of a raw table, asked about many predicates: each column is looked at once."""
-
-    def __init__(self, frame: pl.DataFrame) -> None:
-        self.frame = frame
+    def __init__(self, values: Callable[[str], pl.Series]) -> None:
+        self.values = values
         self._columns: dict[str, ColumnValues] = {}
 
     def column(self, kind: ColumnKind) -> ColumnValues:
         """The values of a column."""
         name = kind.declared.name
         if name not in self._columns:
-            self._columns[name] = ColumnValues(kind, self.frame[name])
+            self._columns[name] = ColumnValues(kind, self.values(name))
         return self._columns[name]
+
+
+class RawTable(TableValues):
+    """The rows of a raw table, asked about many predicates."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        super().__init__(frame.get_column)
+        self.frame = frame
 
     def holds(self, predicate: Predicate) -> NDArray[np.bool_]:
         """Whether each row satisfies a predicate."""
         of_one = self._of_one_column(predicate)
         if of_one is not None:
             column, truth = of_one
-            met: NDArray[np.bool_] = truth[column.places]
-            return met
+            return np.asarray(truth[column.places])
         assert not isinstance(predicate, Condition)
         is_and = isinstance(predicate, And)
-        combined = np.full(len(self.frame), is_and)
-        for part in predicate.parts:
-            combined = combined & self.holds(part) if is_and else combined | self.holds(part)
-        return combined
+        return reduce(and_ if is_and else or_, map(self.holds, predicate.parts), np.full(len(self.frame), is_and))
 
     def count(
         self,
@@ -420,12 +393,7 @@ class RawTable:
 
     def _of_one_column(self, predicate: Predicate) -> tuple[ColumnValues, NDArray[np.bool_]] | None:
         """The truth of each distinct value, for a predicate over a single column."""
-        if column_of(predicate) is None:
+        if predicates.column_of(predicate) is None:
             return None
-        column = self.column(next(conditions_of(predicate)).kind)
-        return column, truth_of(predicate, column)
-
-
-def truth_of(predicate: Predicate, column: ColumnValues) -> NDArray[np.bool_]:
-    """Whether each distinct value of a column, and a missing one, satisfies a predicate over that column alone."""
-    return evaluated(predicate, column.truth)
+        column = self.column(next(predicates.conditions_of(predicate)).kind)
+        return column, predicates.evaluated(predicate, column.truth)

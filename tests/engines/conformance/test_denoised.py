@@ -72,9 +72,9 @@ def test_few_combinations_are_all_learned_from(monkeypatch: pytest.MonkeyPatch) 
     names = ["code0", "label0"]
     few = {"code0": rng.integers(0, 20, 5000), "label0": rng.integers(0, 2, 5000)}
     many = {"code0": np.arange(5000), "label0": rng.integers(0, 2, 5000)}
-    gathered = denoised.HeldRows(few, None).gathered(names)
+    gathered = denoised.gather_here(few, None, names)
     assert gathered.complete
     assert len(gathered.rows) == 5000
-    drawn = denoised.HeldRows(many, None).gathered(names)
+    drawn = denoised.gather_here(many, None, names)
     assert not drawn.complete
     assert 200 < len(drawn.rows) < 400

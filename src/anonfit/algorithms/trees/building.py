@@ -18,7 +18,7 @@ from anonfit.algorithms.trees.tree import ClassName, DecisionTree, find_spans
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import AuditFailed, DataError, RequestError, listed
 from anonfit.recoding.recoding import build_recoding, cells_of_codes
-from anonfit.tables.codebook import code_column, column_type
+from anonfit.tables.codebook import CodedValues, code_column, column_type
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Codes, Column, ColumnType, Domain, OrderedDomain, Persons
 
@@ -44,8 +44,7 @@ def expected_errors(persons: NDArray[np.int64], errors: NDArray[np.int64], confi
     spread = np.sqrt(np.maximum(share / size - share**2 / size + score**2 / (4 * size**2), 0.0))
     bound = (share + score**2 / (2 * size) + score * spread) / (1 + score**2 / size)
     more = np.where(errors + 0.5 >= size, np.maximum(size - errors, 0.0), bound * size - errors)
-    expected: NDArray[np.float64] = np.where(persons == 0, 0.0, np.where(errors == 0, none, errors + more))
-    return expected
+    return np.asarray(np.where(persons == 0, 0.0, np.where(errors == 0, none, errors + more)))
 
 
 def prune(grown: GrownTree, confidence: float) -> GrownTree:
@@ -53,29 +52,20 @@ def prune(grown: GrownTree, confidence: float) -> GrownTree:
     tree, counts = grown.tree, grown.counts
     persons = counts.sum(axis=1)
     errors = persons - counts.max(axis=1, initial=0)
-    first = tree.first_child.tolist()
-    children = tree.children.tolist()
-    column = tree.column.tolist()
-    seen, left = errors.tolist(), errors.tolist()
-    is_leaf = [tested == LEAF for tested in column]
-    for node in range(len(column) - 1, -1, -1):
-        if is_leaf[node]:
-            continue
-        below = sum(left[first[node] : first[node] + children[node]])
-        if below >= seen[node] - GAIN_OF_COLLAPSE:
-            is_leaf[node] = True
-        else:
-            left[node] = below
-    expected = expected_errors(persons, errors, confidence).tolist()
-    best = list(expected)
-    for node in range(len(column) - 1, -1, -1):
-        if is_leaf[node]:
-            continue
-        below = sum(best[first[node] : first[node] + children[node]])
-        if expected[node] <= below + SLACK:
-            is_leaf[node] = True
-        else:
-            best[node] = below
+    first, children = tree.first_child.tolist(), tree.children.tolist()
+    is_leaf = (tree.column == LEAF).tolist()
+
+    def collapse(errors: list[float], slack: float) -> None:
+        """Make a leaf of every node that errs hardly more than what is below it."""
+        left = list(errors)
+        for node in range(len(errors) - 1, -1, -1):
+            if not is_leaf[node]:
+                below = sum(left[first[node] : first[node] + children[node]])
+                is_leaf[node] = errors[node] <= below + slack
+                left[node] = errors[node] if is_leaf[node] else below
+
+    collapse(errors.tolist(), GAIN_OF_COLLAPSE)
+    collapse(expected_errors(persons, errors, confidence).tolist(), SLACK)
     return pruned_at(grown, np.array(is_leaf, bool))
 
 
@@ -111,12 +101,17 @@ class Growing:
 @dataclass(frozen=True, slots=True)
 class Training:
     """Training rows in codes: of every column, the class of each as a place among the classes, and the persons that it
-    stands for, if these are not one.
+    stands for, if these are not one. The columns of `public` and, if `class_is_public`, the class are what somebody may
+    know of a person.
     """
 
     domains: Sequence[Domain]
     codes: Sequence[Codes]
     labels: NDArray[np.int32]
+    public: Collection[str]
+    target: str
+    classes: Sequence[ClassName]
+    class_is_public: bool
     persons: NDArray[np.int64] | None = None
 
 
@@ -129,69 +124,43 @@ class BuiltTree:
     domains: Sequence[Domain]
 
 
-def code_training(
-    columns: Sequence[Column],
-    frame: pl.DataFrame,
-    labels: NDArray[np.int32],
-    *,
-    public: Collection[str],
-    k: int,
-    growing: Growing,
-) -> Training:
-    """Code the training rows of a frame, with their classes; the columns of `public` may be known of a person."""
+def code_columns(
+    columns: Sequence[Column], frame: pl.DataFrame, *, public: Collection[str], k: int, growing: Growing
+) -> list[CodedValues]:
+    """Code the training rows of a frame; the columns of `public` may be known of a person."""
     for column in columns:
         require_divisible(column, frame[column.name].dtype, growing.variant)
-    coded = []
-    for column in columns:
-        # Of a public column without a taxonomy, values that fewer than k persons have are one.
-        least = k if column.name in public else growing.least_named
-        coded.append(code_column(column, frame[column.name], persons=Persons(len(frame)).of_groups, k=least))
-    for own in coded:
-        require_complete(own.domain, own.codes)
-    return Training([own.domain for own in coded], [own.codes for own in coded], labels)
+    persons = Persons(len(frame)).of_groups
+    # Of a public column without a taxonomy, values that fewer than k persons have are one.
+    least = [k if column.name in public else growing.least_named for column in columns]
+    coded = [
+        code_column(column, frame[column.name], persons=persons, k=few)
+        for column, few in zip(columns, least, strict=True)
+    ]
+    for values in coded:
+        require_complete(values.domain, values.codes)
+    return coded
 
 
-def build_tree(
-    training: Training,
-    *,
-    public: Collection[str],
-    target: str,
-    classes: Sequence[ClassName],
-    class_is_public: bool,
-    demand: Demand,
-    growing: Growing,
-) -> BuiltTree:
-    """Grow a tree that is k-anonymous with respect to training rows.
-
-    Args:
-        training: The training rows in codes.
-        public: The columns that somebody may know of a person; the others are private.
-        target: The name of the class.
-        classes: Its values.
-        class_is_public: Whether somebody may know the class of a person.
-        demand: What every span must hold.
-        growing: How the tree is grown.
-
-    Returns:
-        The tree, and where the training rows are.
-    """
+def build_tree(training: Training, *, demand: Demand, growing: Growing) -> BuiltTree:
+    """Grow a tree that is k-anonymous with respect to training rows."""
     domains = training.domains
-    is_public = [domain.name in public for domain in domains]
+    is_public = [domain.name in training.public for domain in domains]
     if growing.cut_points == CutPoints.VALUE:
         _require_public_cuts(domains, is_public)
     grown = DecisionTreeGrower(
         attributes_of(domains, training.codes, is_public),
         training.labels,
-        class_count=len(classes),
+        class_count=len(training.classes),
         demand=demand,
         variant=growing.variant,
-        class_is_public=class_is_public,
+        class_is_public=training.class_is_public,
         max_spans=growing.max_spans,
         persons=training.persons,
     ).grow()
     if growing.pruning is not None:
         grown = prune(grown, growing.pruning)
-    built = finish_tree(grown, training, public, target, classes, class_is_public, growing.cut_points)
+    built = finish_tree(grown, training, growing.cut_points)
     # The spans were found anew, from the finished tree: nothing that growing believed is taken for granted.
     spans = built.tree.spans
     bad = int((~demand.allows(spans.counts)).sum())
@@ -203,32 +172,23 @@ def build_tree(
     return built
 
 
-def finish_tree(
-    grown: GrownTree,
-    training: Training,
-    public: Collection[str],
-    target: str,
-    classes: Sequence[ClassName],
-    class_is_public: bool,
-    cut_points: CutPoints,
-) -> BuiltTree:
+def finish_tree(grown: GrownTree, training: Training, cut_points: CutPoints) -> BuiltTree:
     """Put cuts between values, and find the spans of the tree that comes of it."""
     tiling = build_recoding(grown.tree, training.domains, points=cut_points)
-    cells = [
-        of_code[codes].astype(np.int32)
-        for of_code, codes in zip(cells_of_codes(tiling, training.domains), training.codes, strict=True)
-    ]
+    of_codes = zip(cells_of_codes(tiling, training.domains), training.codes, strict=True)
+    cells = [of_code[codes].astype(np.int32) for of_code, codes in of_codes]
+    classes, class_is_public = tuple(training.classes), training.class_is_public
     spans, _ = find_spans(
         tiling.tree,
-        [name in public for name in tiling.quasi_identifiers],
+        [name in training.public for name in tiling.quasi_identifiers],
         cells,
         training.labels,
         class_count=len(classes),
         class_is_public=class_is_public,
         persons=training.persons,
     )
-    names = tuple(name for name in tiling.quasi_identifiers if name in public)
-    tree = DecisionTree(tiling, names, target, tuple(classes), class_is_public, grown.counts, spans)
+    public = tuple(name for name in tiling.quasi_identifiers if name in training.public)
+    tree = DecisionTree(tiling, public, training.target, classes, class_is_public, grown.counts, spans)
     return BuiltTree(tree, cells, training.domains)
 
 
@@ -255,11 +215,8 @@ def require_divisible(column: Column, dtype: pl.DataType, variant: Variant) -> N
 
 def _require_public_cuts(domains: Sequence[Domain], is_public: Sequence[bool]) -> None:
     """A cut of a private column that stands at a value would tell what somebody's private value is."""
-    revealing = [
-        domain.name
-        for domain, known in zip(domains, is_public, strict=True)
-        if not known and isinstance(domain, OrderedDomain)
-    ]
+    known = zip(domains, is_public, strict=True)
+    revealing = [domain.name for domain, public in known if not public and isinstance(domain, OrderedDomain)]
     if revealing:
         raise RequestError(
             f"cut_points = 'value' would tell values of single persons in the private column {listed(revealing)}; use "

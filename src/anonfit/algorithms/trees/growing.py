@@ -38,11 +38,6 @@ class Attributes:
     breaks: NDArray[np.int32]
     offsets: NDArray[np.int32]  # (column,)
 
-    @property
-    def facts(self) -> NDArray[np.int32]:
-        """(fact, column) as kernels read them."""
-        return np.stack([self.is_ordered, self.is_public, self.offsets]).astype(np.int32)
-
 
 def breaks_of(taxonomy: Taxonomy) -> NDArray[np.int32]:
     """For each leaf, the least depth at which it and the leaf before have different ancestors."""
@@ -58,12 +53,9 @@ def attributes_of(
     domains: Sequence[Domain], codes: Sequence[Codes | NDArray[np.int32]], public: Sequence[bool]
 ) -> Attributes:
     """The columns of these domains."""
-    breaks = [
-        breaks_of(domain.taxonomy) if isinstance(domain, NominalDomain) else np.zeros(0, np.int32) for domain in domains
-    ]
-    lengths = np.array([len(of_column) for of_column in breaks], np.int64)
-    rows = len(codes[0]) if len(codes) else 0
-    table = np.empty((len(domains), rows), np.int32)
+    none = np.zeros(0, np.int32)
+    breaks = [breaks_of(domain.taxonomy) if isinstance(domain, NominalDomain) else none for domain in domains]
+    table = np.empty((len(domains), len(codes[0]) if len(codes) else 0), np.int32)
     for index, column in enumerate(codes):
         table[index] = column
     return Attributes(
@@ -71,8 +63,8 @@ def attributes_of(
         np.array([domain.coded().size for domain in domains], np.int32),
         np.array([not isinstance(domain, NominalDomain) for domain in domains], bool),
         np.array(public, bool),
-        np.concatenate([np.zeros(0, np.int32), *breaks]),
-        (np.cumsum(lengths) - lengths).astype(np.int32),
+        np.concatenate([none, *breaks]),
+        np.cumsum([0, *(len(of_column) for of_column in breaks)])[:-1].astype(np.int32),
     )
 
 
@@ -89,27 +81,14 @@ class Demand:
     l: float = 1.0  # noqa: E741 - the parameter's name in the field
     max_confidence: float = 1.0
 
-    @property
-    def is_diverse(self) -> bool:
-        """Whether anything but k is asked for."""
-        return self.l > 1.0 or self.max_confidence < 1.0
-
-    def numbers(self) -> NDArray[np.float64]:
-        """The demand as kernels read it: k, l in bits, the confidence."""
-        return np.array([self.k, math.log2(self.l), self.max_confidence])
-
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether spans with these persons by class may exist. counts: (span, class)"""
         persons = counts.sum(axis=-1)
         some = np.maximum(persons, 1)
         entropy = np.log2(some) - (counts * np.log2(np.maximum(counts, 1))).sum(axis=-1) / some
-        allowed: NDArray[np.bool_] = (
-            (persons >= self.k)
-            & ((entropy >= math.log2(self.l) - TIE) | (self.l <= 1.0))
-            & ((counts.max(axis=-1) <= (self.max_confidence + TIE) * persons) | (self.max_confidence >= 1.0))
-        )
-        allowed |= persons == 0
-        return allowed
+        is_diverse = (entropy >= math.log2(self.l) - TIE) | (self.l <= 1.0)
+        is_vague = (counts.max(axis=-1) <= (self.max_confidence + TIE) * persons) | (self.max_confidence >= 1.0)
+        return np.asarray(((persons >= self.k) & is_diverse & is_vague) | (persons == 0))
 
 
 def demand_of(k: object, entropy_l: object, max_confidence: object) -> Demand:
@@ -129,7 +108,7 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 def require_demand(demand: Demand, classes: NDArray[np.int64], *, class_is_public: bool) -> None:
     """Refuse a demand that not even the root meets. classes: (class,) the persons of each"""
-    if class_is_public and demand.is_diverse:
+    if class_is_public and (demand.l > 1.0 or demand.max_confidence < 1.0):
         raise RequestError(
             "the class is public, so its diversity protects nobody: ask for k alone, or let the class be private."
         )
@@ -215,9 +194,7 @@ class DecisionTreeGrower:
         max_spans: int = 1_000_000,
         persons: NDArray[np.int64] | None = None,
     ) -> None:
-        """`labels` is the class of each row, `max_spans` the most spans that are kept, and `persons` how many each row
-        stands for: at least one, by default one.
-        """
+        """`labels` is the class of each row, and `persons` how many it stands for; so many spans are kept at most."""
         rows = len(labels)
         counts = Persons(rows, persons).of_groups(labels, class_count)
         self.persons = np.zeros(0, np.int64) if persons is None else persons
@@ -225,7 +202,9 @@ class DecisionTreeGrower:
         self.attributes, self.labels, self.demand, self.variant = attributes, labels, demand, variant
         self.has_private = bool((~attributes.is_public).any())
         self.is_shared = not self.has_private and not class_is_public
-        self.facts, self.numbers = attributes.facts, demand.numbers()
+        # (fact, column), and k, l in bits, the confidence: as kernels read them
+        self.facts = np.stack([attributes.is_ordered, attributes.is_public, attributes.offsets]).astype(np.int32)
+        self.numbers = np.array([demand.k, math.log2(demand.l), demand.max_confidence])
         is_c45 = variant == Variant.C45
         self.settings = np.array([FEWEST if is_c45 else 1, is_c45], np.int64)
         whole = np.arange(min(int(counts.sum()), TABLED) + 1, dtype=np.float64)
@@ -267,55 +246,31 @@ class DecisionTreeGrower:
         """Let a node wait for its turn, if it can be split with a gain."""
         node = self.nodes[number]
         persons = node.counts.sum()
-        if node.counts.max() == persons:
+        if node.counts.max() == persons or (self.is_shared and persons < 2 * self.demand.k):
             return
-        if self.is_shared and persons < 2 * self.demand.k:
-            return
-        score = self._weighed(node)
-        if score > 0:
+        if (score := self._weighed(node)) > 0:
             heapq.heappush(self.queue, (-score, number))
 
     def _weighed(self, node: _Node) -> int:
         """Weigh a node's splits; the score of the best one in steps, 0 without one."""
         if node.splits is None:
             node.splits = np.zeros((len(self.attributes.sizes), FACTS))
-        weigh(
-            self.attributes.codes,
-            self.labels,
-            self.persons,
-            self.own,
-            node.first,
-            node.stop,
-            self.runs.order,
-            self.runs.ends,
-            node.segments,
-            self.is_shared,
-            node.box,
-            self.facts,
-            self.attributes.breaks,
-            node.counts,
-            self.numbers,
-            self.settings,
-            self.logs,
-            self.lists,
-            node.splits,
-        )
+        rows = (self.attributes.codes, self.labels, self.persons, self.own, node.first, node.stop)
+        spans = (self.runs.order, self.runs.ends, node.segments, self.is_shared)
+        columns = (node.box, self.facts, self.attributes.breaks)
+        rules = (self.numbers, self.settings, self.logs)
+        weigh(*rows, *spans, *columns, node.counts, *rules, self.lists, node.splits)
         node.best, score = self._best(node.splits)
         return score
 
     def _best(self, splits: NDArray[np.float64]) -> tuple[int, int]:
         """The column that is split by the variant's rule, and its score in steps; of equal ones the first."""
-        gains = splits[:, GAIN].tolist()
-        if self.variant == Variant.ID3:
-            scores = gains
-        else:
+        scores = gains = splits[:, GAIN].tolist()
+        if self.variant == Variant.C45:
             positive = [gain for gain in gains if gain > STEP]
             average = sum(positive) / len(positive) - SLACK if positive else 0.0
-            infos = splits[:, INFO].tolist()
-            scores = [
-                gain / info if gain > STEP and gain >= average and info > STEP else 0.0
-                for gain, info in zip(gains, infos, strict=True)
-            ]
+            both = zip(gains, splits[:, INFO].tolist(), strict=True)
+            scores = [gain / info if gain > STEP and gain >= average and info > STEP else 0.0 for gain, info in both]
         steps = [round(score / STEP) for score in scores]
         best = max(steps, default=0)
         return (steps.index(best), best) if best > 0 else (LEAF, 0)
@@ -352,13 +307,10 @@ class DecisionTreeGrower:
         before = int(node.splits[column, BEFORE]) if is_ordered else -1
         node.column = column
         for son, (low, high) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
-            box = node.box
-            first, stop = int(edges[son]), int(edges[son + 1])
-            if stop > first:
-                box = node.box.copy()
-                box[:, column] = low, high, depth
+            box = node.box.copy()
+            box[:, column] = low, high, depth
             node.sons.append(len(self.nodes))
-            upper = before if is_ordered and son else -1
+            first, stop, upper = int(edges[son]), int(edges[son + 1]), before if son else -1
             self.nodes.append(_Node(first, stop, counts[son], box, segments[son], start=low, before=upper))
         node.splits = None
         node.segments = self.runs.all_segments
@@ -369,13 +321,8 @@ class DecisionTreeGrower:
         for number in order:
             order.extend(self.nodes[number].sons)
         nodes = [self.nodes[number] for number in order]
-        tree = Tree(
-            np.array([node.column for node in nodes], np.int32),
-            np.array([len(node.sons) for node in nodes], np.int32),
-            np.array([node.start for node in nodes], np.int32),
-            np.array([node.before for node in nodes], np.int32),
-            np.full(len(nodes), -1, np.int32),
-        )
+        facts = [(node.column, len(node.sons), node.start, node.before, -1) for node in nodes]
+        tree = Tree(*np.array(facts, np.int32).T.copy())
         counts = np.array([node.counts for node in nodes], np.int64).reshape(len(nodes), -1)
         return GrownTree(tree, counts, self._span_of_row())
 

@@ -14,14 +14,8 @@ from numpy.typing import NDArray
 from anonfit.algorithms.coding import TableCoding
 from anonfit.algorithms.result import Anonymized
 from anonfit.algorithms.top_down import placed
-from anonfit.algorithms.trees.building import (
-    BuiltTree,
-    Growing,
-    Training,
-    build_tree,
-    require_complete,
-    require_divisible,
-)
+from anonfit.algorithms.trees import building
+from anonfit.algorithms.trees.building import BuiltTree, Growing, Training, build_tree
 from anonfit.algorithms.trees.growing import Demand
 from anonfit.algorithms.trees.tree import ClassName, DecisionTree
 from anonfit.engines.contract import CountRequest, Engine, OutOfCore, out_of_core
@@ -148,9 +142,8 @@ def _divide(part: _Part, nodes: Tree, place_of: dict[int, int], cells: Sequence[
             part.waiting.append(first + least)
             continue
         goes = np.searchsorted(starts, cells[place][part.rows], side="right")
-        edges = [low, *starts[least:most].tolist(), high + 1]
-        for number, child in enumerate(range(least, most + 1)):
-            box = (*part.box[:place], (edges[number], edges[number + 1] - 1), *part.box[place + 1 :])
+        for child, (begin, end) in enumerate(pairwise([low, *starts[least:most].tolist(), high + 1]), least):
+            box = (*part.box[:place], (begin, end - 1), *part.box[place + 1 :])
             part.parts.append(_Part(box, part.rows[goes == child], [*part.waiting, first + child]))
         part.column = place
         return
@@ -158,15 +151,10 @@ def _divide(part: _Part, nodes: Tree, place_of: dict[int, int], cells: Sequence[
 
 def _tree_of(order: Sequence[_Part]) -> Tree:
     """The parts, which stand in breadth-first order, as a tree of splits."""
+    columns, children = [part.column for part in order], [len(part.parts) for part in order]
     starts = [0, *(child.box[part.column][0] for part in order for child in part.parts)]
-    none = np.full(len(order), -1, np.int32)
-    return Tree(
-        np.array([part.column for part in order], np.int32),
-        np.array([len(part.parts) for part in order], np.int32),
-        np.array(starts, np.int32),
-        none,
-        none,
-    )
+    none = [-1] * len(order)
+    return Tree(*np.array([columns, children, starts, none, none], np.int32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,62 +197,48 @@ def make_tree(
     coding.add_class(target_name(0), target.name, classes.of_row, len(classes.names))
     columns = tested_columns(schema, target.name)
     for column in columns:
-        require_divisible(column, engine.schema[column.name], asked.growing.variant)
+        building.require_divisible(column, engine.schema[column.name], asked.growing.variant)
     # Of a column without a taxonomy, values that fewer than k persons have are one: a name of a private column that
     # fewer than k persons have would tell that there is such a person.
     domains = coding.code(columns, [asked.demand.k] * len(columns))
     for domain in domains:
-        require_complete(domain, coding.codes[domain.name], coding.values(domain.name).times)
+        building.require_complete(domain, coding.codes[domain.name], coding.values(domain.name).times)
     if not coding.by_row:
         stage("Coding")
     engine.code(coding.fields, kept)
-    if coding.by_row:
-        training = Training(domains, [coding.codes[domain.name] for domain in domains], classes.of_row)
-    else:
-        training = _groups(out_of_core(engine), domains)
+    codes, labels, times = [coding.codes[domain.name] for domain in domains], classes.of_row, None
+    if not coding.by_row:
+        codes, labels, times = _groups(out_of_core(engine), domains)
     stage("Growing")
-    built = build_tree(
-        training,
-        public=[column.name for column in schema.quasi_identifiers],
-        target=asked.target.column,
-        classes=classes.names,
-        class_is_public=asked.class_is_public,
-        demand=asked.demand,
-        growing=asked.growing,
-    )
-    return built, coding
+    public = [column.name for column in schema.quasi_identifiers]
+    training = Training(domains, codes, labels, public, target.name, classes.names, asked.class_is_public, times)
+    return build_tree(training, demand=asked.demand, growing=asked.growing), coding
 
 
-def _groups(engine: OutOfCore, domains: Sequence[Domain]) -> Training:
-    """The groups of rows that are alike."""
-    by = (*(code_name(place) for place in range(len(domains))), target_name(0))
-    counted = engine.count([CountRequest((0,), by, ((),))])[0]
-    codes: list[NDArray[Any]] = [
-        counted.by[place].astype(code_dtype(domain.coded().size)) for place, domain in enumerate(domains)
-    ]
-    return Training(domains, codes, counted.by[len(domains)].astype(np.int32), counted.sums[0])
-
-
-def refuse_public_class(asked: TreeRequest) -> None:
-    """Refuse a class that somebody may know, where it would stand in a table."""
-    if asked.class_is_public:
-        raise SpecError(
-            [
-                "privacy.class_is_public: in a table the target stands as it is, beside the quasi-identifiers; make "
-                "the tree itself with anonfit tree, or let the class be private."
-            ]
-        )
+def _groups(
+    engine: OutOfCore, domains: Sequence[Domain]
+) -> tuple[list[NDArray[Any]], NDArray[np.int32], NDArray[np.int64]]:
+    """The groups of rows that are alike: codes of every column, classes, and how many rows each has."""
+    by = (*map(code_name, range(len(domains))), target_name(0))
+    [counted] = engine.count([CountRequest((0,), by, ((),))])
+    codes = [own.astype(code_dtype(domain.coded().size)) for own, domain in zip(counted.by, domains, strict=False)]
+    return codes, counted.by[len(domains)].astype(np.int32), counted.sums[0]
 
 
 def anonymize_by_tree(
     engine: Engine, schema: Schema, asked: TreeRequest, *, kept: Sequence[str] = (), stage: Stage = silent
 ) -> Anonymized:
     """The table that a k-anonymous tree stands for: public columns say what the tree makes of them."""
-    refuse_public_class(asked)
+    if asked.class_is_public:  # somebody may know it
+        raise SpecError(
+            [
+                "privacy.class_is_public: in a table the target stands as it is, beside the quasi-identifiers; make "
+                "the tree itself with anonfit tree, or let the class be private."
+            ]
+        )
     built, coding = make_tree(engine, schema, asked, kept=kept, stage=stage)
     if coding.by_row:
         stage("Routing rows")
     recoding, nodes = public_recoding(built.tree, built.cells)
     public = built.domains[: len(recoding.columns)]  # of the columns that are tested, the public ones stand first
-    coded = tuple(domain.coded() for domain in public)
-    return replace(placed(coding, recoding, nodes, public, coded), steered={asked.target.column: False})
+    return replace(placed(coding, recoding, nodes, public), steered={asked.target.column: False})

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,9 +160,8 @@ def nearest_safe_tree(
     if (grown.counts.sum(axis=1) < fitted.taught).any():
         raise DataError(f"some nodes of the tree were taught with more rows than the data has: {OTHER_ROWS}")
     kept = safe_tests(fitted, is_public, classes.of_row, demand, grown.counts, class_is_public=is_known)
-    training = Training(fitted.domains, fitted.codes, classes.of_row)
-    pruned = pruned_at(grown, ~kept)
-    tree = finish_tree(pruned, training, public, target, classes.names, is_known, CutPoints.SIMPLEST).tree
+    training = Training(fitted.domains, fitted.codes, classes.of_row, public, target, classes.names, is_known)
+    tree = finish_tree(pruned_at(grown, ~kept), training, CutPoints.SIMPLEST).tree
     if not demand.allows(tree.spans.counts).all():
         raise AuditFailed("a span of the pruned tree does not hold what was asked; this is a fault of anonfit.")
     return release_tree(tree, populations)
@@ -188,28 +187,16 @@ def _target(target: str | None, names: Sequence[str], public: Sequence[str], pri
 
 def _counts(fitted: FittedTree, classes: NDArray[np.int32], width: int) -> NDArray[np.int64]:
     """(node, class) the rows that come to each node."""
-    counts = np.zeros((len(fitted.tree.column), width), np.int64)
-    first = fitted.tree.first_child
-    rows: list[NDArray[np.int64]] = [np.zeros(0, np.int64)] * len(counts)
-    rows[0] = np.arange(len(classes))
-    for node in range(len(counts)):
-        here = rows[node]
-        counts[node] = np.bincount(classes[here], minlength=width)
-        column = int(fitted.tree.column[node])
+    tree = fitted.tree
+    counts = np.zeros((len(tree.column), width), np.int64)
+    reach = {0: np.arange(len(classes))}
+    for node, (column, first) in enumerate(zip(tree.column.tolist(), tree.first_child.tolist(), strict=True)):
+        rows = reach.pop(node)
+        counts[node] = np.bincount(classes[rows], minlength=width)
         if column != LEAF:
-            goes = fitted.codes[column][here] >= fitted.tree.start[first[node] + 1]
-            rows[first[node]], rows[first[node] + 1] = here[~goes], here[goes]
-        rows[node] = rows[node][:0]
+            goes = fitted.codes[column][rows] >= tree.start[first + 1]
+            reach[first], reach[first + 1] = rows[~goes], rows[goes]
     return counts
-
-
-@dataclass(slots=True)
-class _Spans:
-    """The span of each row under the tests that were put back so far, and the rows that can come to each node."""
-
-    of_row: NDArray[np.int64]
-    used: int
-    reach: dict[int, NDArray[np.int64]] = field(default_factory=dict)
 
 
 def safe_tests(
@@ -221,50 +208,36 @@ def safe_tests(
     *,
     class_is_public: bool,
 ) -> NDArray[np.bool_]:
-    """Which nodes may keep their test. counts: (node, class)"""
-    tree = fitted.tree
+    """Which nodes may keep their test: the best ones are put back first. counts: (node, class)"""
+    tree, width = fitted.tree, counts.shape[1]
     kept = np.zeros(len(tree.column), bool)
-    width = counts.shape[1]
-    of_row = classes.astype(np.int64) if class_is_public else np.zeros(len(classes), np.int64)
-    state = _Spans(of_row, width, {0: np.arange(len(classes))})
+    spans = classes.astype(np.int64) if class_is_public else np.zeros(len(classes), np.int64)  # (row,)
+    used = width
+    reach = {0: np.arange(len(classes))}  # the rows that can come to each node that waits
     gains = _gains(tree, counts)
     queue = [(-gains[0], 0)]
     while queue:
         _, node = heapq.heappop(queue)
         column, first = int(tree.column[node]), int(tree.first_child[node])
-        rows = state.reach.pop(node)
+        rows = reach.pop(node)
         if column == LEAF:
             continue
+        left = right = rows
         if public[column]:
-            goes = (fitted.codes[column][rows] >= tree.start[first + 1]).astype(np.int64)
-            if not _part(state, rows, goes, classes, demand, width):
+            goes = fitted.codes[column][rows] >= tree.start[first + 1]
+            _, part = np.unique(2 * spans[rows] + goes, return_inverse=True)
+            parts = int(part.max(initial=-1)) + 1
+            of_parts = np.bincount(part * width + classes[rows], minlength=parts * width).reshape(parts, width)
+            if not demand.allows(of_parts).all():
                 continue
-            state.reach[first], state.reach[first + 1] = rows[goes == 0], rows[goes == 1]
-        else:
-            state.reach[first] = state.reach[first + 1] = rows
+            spans[rows] = used + part
+            used += parts
+            left, right = rows[~goes], rows[goes]
         kept[node] = True
-        for child in (first, first + 1):
+        for child, coming in ((first, left), (first + 1, right)):
+            reach[child] = coming
             heapq.heappush(queue, (-gains[child], child))
     return kept
-
-
-def _part(
-    state: _Spans,
-    rows: NDArray[np.int64],
-    goes: NDArray[np.int64],
-    classes: NDArray[np.int32],
-    demand: Demand,
-    width: int,
-) -> bool:
-    """Part the spans that come to a node, if every part may exist."""
-    _, part = np.unique(2 * state.of_row[rows] + goes, return_inverse=True)
-    parts = int(part.max(initial=-1)) + 1
-    counts = np.bincount(part * width + classes[rows], minlength=parts * width).reshape(parts, width)
-    if not demand.allows(counts).all():
-        return False
-    state.of_row[rows] = state.used + part
-    state.used += parts
-    return True
 
 
 def _gains(tree: Tree, counts: NDArray[np.int64]) -> list[float]:

@@ -51,16 +51,8 @@ def exposure_of(spans: Spans, confidences: Sequence[float] = CONFIDENCES) -> Exp
         return None
     sizes, most = spans.sizes, spans.counts.max(axis=1, initial=0)
     shares = most / np.maximum(sizes, 1)
-
-    def persons(chosen: NDArray[np.bool_]) -> int:
-        return int(sizes[chosen].sum())
-
-    return Exposure(
-        persons=int(sizes.sum()),
-        certain=persons(most == sizes),
-        at_least={float(confidence): persons(shares >= confidence - 1e-9) for confidence in confidences},
-        highest=float(shares.max(initial=0.0)),
-    )
+    at_least = {float(confidence): int(sizes[shares >= confidence - 1e-9].sum()) for confidence in confidences}
+    return Exposure(int(sizes.sum()), int(sizes[most == sizes].sum()), at_least, float(shares.max(initial=0.0)))
 
 
 PLACES = 3
@@ -122,19 +114,16 @@ class ReleasedTree(TiledTree):
         names = np.array(self.classes, dtype=object if len({type(name) for name in self.classes}) > 1 else None)
         classes = self._weights.argmax(axis=1)  # (node,)
         classes[self.nodes.column == LEAF] = self.predicts
-        predicted: NDArray[Any] = names[classes[self._ends(data)]]
-        return predicted
+        return np.asarray(names[classes[self._ends(data)]])
 
     def predict_shares(self, data: Any) -> NDArray[np.float64]:
         """The share of every class where each row ends, in the order of `classes`; 0 or 1 with `majority`."""
         weights = self._weights[self._ends(data)]
-        shares: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
-        return shares
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def leaf_of(self, data: Any) -> NDArray[np.int64]:
         """The leaf of every row, -1 for one that ends earlier."""
-        leaves: NDArray[np.int64] = self.nodes.region_of[self._ends(data)].astype(np.int64)
-        return leaves
+        return np.asarray(self.nodes.region_of[self._ends(data)].astype(np.int64))
 
     def _ends(self, data: Any) -> NDArray[np.int32]:
         frame = from_frame(data)
@@ -144,24 +133,44 @@ class ReleasedTree(TiledTree):
 
     def to_model_json(self) -> str:
         """The tree as the text of model.json."""
-        return to_json(self)
+        held = json.loads(self.tiling.to_json())
+        told = (self.target, list(self.classes), self.class_is_public, list(self.public), str(self.populations))
+        head = zip(HEAD, (FORMAT, VERSION, *told), strict=True)
+        # One line per entry, column and list, so that it can be read and compared.
+        lines = ["{", *(f" {_text(name)}: {_text(value)}," for name, value in head), ' "columns": [']
+        lines += [",\n".join(f"  {_text(column)}" for column in held["columns"]), " ],", ' "nodes": {']
+        lines += [",\n".join(f"  {_text(name)}: {_short(entries)}" for name, entries in held["nodes"].items()), " },"]
+        if self.bins is not None:
+            kind = int if self.populations == Populations.EXACT else float
+            bins = [[kind(entry) for entry in leaf] for leaf in self.bins.tolist()]
+            lines += [' "bins": [', ",\n".join(f"  {_short(leaf)}" for leaf in bins), " ],"]
+        return "\n".join([*lines, f' "predicts": {_short(self.predicts.tolist())}', "}", ""])
 
     @classmethod
     def from_model_json(cls, text: str) -> ReleasedTree:
-        """Read the text of model.json."""
-        return from_json(text)
+        """Read the text of model.json; anything that is not a whole tree of a known version is an error."""
+        try:
+            content = parse_json(text)
+        except Damaged as error:
+            raise ReleaseError(f"the tree is damaged: {error}; it was cut short or edited by hand.") from None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ReleaseError(f"this is no tree: its format is not '{FORMAT}'.")
+        version = content.get("version")
+        if version != VERSION or type(version) is not int:
+            raise ReleaseError(
+                f"the tree has version {version!r:.20}; this anonfit reads version {VERSION}. Install the anonfit that "
+                "wrote it."
+            )
+        try:
+            return _read(JsonPart(content))
+        except (Damaged, AnonfitError) as error:
+            raise ReleaseError(f"the tree is damaged: {str(error).removesuffix('.')}.") from None
 
 
 def release_tree(tree: DecisionTree, populations: str = Populations.EXACT) -> ReleasedTree:
-    """What is told of a tree.
-
-    Args:
-        tree: The tree.
-        populations: `exact` tells the training persons of every class in every leaf, `relative` their shares, rounded,
-            and `majority` only the most frequent class. What k-anonymity says of the tree holds for all three.
-
-    Returns:
-        The tree in the form in which it may be given away.
+    """What is told of a tree, in the form in which it may be given away: `exact` tells the training persons of every
+    class in every leaf, `relative` their shares, rounded, and `majority` only the most frequent class. What k-anonymity
+    says of the tree holds for all three.
     """
     if populations not in set(Populations):
         raise RequestError(f"populations = '{populations}' is not known; {did_you_mean(populations, Populations)}")
@@ -182,42 +191,9 @@ def release_tree(tree: DecisionTree, populations: str = Populations.EXACT) -> Re
 
 FORMAT = "anonfit tree"
 VERSION = 1
-ENTRIES = (
-    "format",
-    "version",
-    "target",
-    "classes",
-    "class_is_public",
-    "public",
-    "populations",
-    "columns",
-    "nodes",
-    "predicts",
-)
+HEAD = ("format", "version", "target", "classes", "class_is_public", "public", "populations")
+ENTRIES = (*HEAD, "columns", "nodes", "predicts")
 MOST_PERSONS = 2**53
-
-
-def to_json(tree: ReleasedTree) -> str:
-    """The text of model.json: one line per entry, column and list, so that it can be read and compared."""
-    held = json.loads(tree.tiling.to_json())
-    head = {
-        "format": FORMAT,
-        "version": VERSION,
-        "target": tree.target,
-        "classes": list(tree.classes),
-        "class_is_public": tree.class_is_public,
-        "public": list(tree.public),
-        "populations": str(tree.populations),
-    }
-    lines = ["{", *(f" {_text(name)}: {_text(value)}," for name, value in head.items()), ' "columns": [']
-    lines += [",\n".join(f"  {_text(column)}" for column in held["columns"]), " ],", ' "nodes": {']
-    lines += [",\n".join(f"  {_text(name)}: {_short(entries)}" for name, entries in held["nodes"].items()), " },"]
-    if tree.bins is not None:
-        kind = int if tree.populations == Populations.EXACT else float
-        bins = [[kind(entry) for entry in leaf] for leaf in tree.bins.tolist()]
-        lines += [' "bins": [', ",\n".join(f"  {_short(leaf)}" for leaf in bins), " ],"]
-    lines += [f' "predicts": {_short(tree.predicts.tolist())}', "}", ""]
-    return "\n".join(lines)
 
 
 def _text(value: Any) -> str:
@@ -226,26 +202,6 @@ def _text(value: Any) -> str:
 
 def _short(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
-
-
-def from_json(text: str) -> ReleasedTree:
-    """Read model.json; anything that is not a whole tree of a known version is an error."""
-    try:
-        content = parse_json(text)
-    except Damaged as error:
-        raise ReleaseError(f"the tree is damaged: {error}; it was cut short or edited by hand.") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ReleaseError(f"this is no tree: its format is not '{FORMAT}'.")
-    version = content.get("version")
-    if version != VERSION or type(version) is not int:
-        raise ReleaseError(
-            f"the tree has version {version!r:.20}; this anonfit reads version {VERSION}. Install the anonfit that "
-            "wrote it."
-        )
-    try:
-        return _read(JsonPart(content))
-    except (Damaged, AnonfitError) as error:
-        raise ReleaseError(f"the tree is damaged: {str(error).removesuffix('.')}.") from None
 
 
 def _read(model: JsonPart) -> ReleasedTree:
@@ -290,11 +246,8 @@ def _bins(model: JsonPart, populations: Populations, shape: tuple[int, int]) -> 
     if len(leaves) != shape[0]:
         raise part.refused("are not one for every leaf")
     for leaf in leaves:
-        entries = leaf.items()
-        good = len(entries) == shape[1] and all(
-            type(entry.value) in kinds and 0 <= entry.value <= most for entry in entries
-        )
-        if not good:
+        entries = [entry.value for entry in leaf.items()]
+        if len(entries) != shape[1] or not all(type(entry) in kinds and 0 <= entry <= most for entry in entries):
             raise leaf.refused(f"is not a number from 0 to {most} for every class")
     bins = np.array(part.value, np.float64)
     if not bins.any():
@@ -304,4 +257,4 @@ def _bins(model: JsonPart, populations: Populations, shape: tuple[int, int]) -> 
 
 def read_model(path: Path) -> ReleasedTree:
     """The tree of a file."""
-    return from_json(read_text(path, "tree", ReleaseError, megabytes=256))
+    return ReleasedTree.from_model_json(read_text(path, "tree", ReleaseError, megabytes=256))

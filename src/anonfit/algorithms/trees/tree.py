@@ -50,8 +50,7 @@ class Spans:
     @property
     def sizes(self) -> NDArray[np.int64]:
         """(span,) how many training persons have each."""
-        sizes: NDArray[np.int64] = self.counts.sum(axis=1)
-        return sizes
+        return np.asarray(self.counts.sum(axis=1))
 
     @property
     def smallest(self) -> int:
@@ -73,62 +72,27 @@ def find_spans(
     class_is_public: bool,
     persons: NDArray[np.int64] | None = None,
 ) -> tuple[Spans, NDArray[np.int32]]:
-    """The spans of rows in a tree, and the span of each row.
+    """The spans of rows in a tree over cells, in the order of their leaves, then of their class; and (row,) the span of
+    each row.
 
-    Args:
-        tree: The tree over cells, which divides columns by runs of them.
-        public: For each column, whether it is public.
-        cells: For each column, the cell of each row.
-        classes: The class of each row.
-        class_count: How many classes there are.
-        class_is_public: Whether the class is known like a public column.
-        persons: How many persons each row stands for; by default one.
-
-    Returns:
-        The spans in the order of their leaves, then of their class; and (row,) the span of each row.
+    `public` says of each column whether it is public, and `cells` has the cell of each row. The class of a row is known
+    like a public column if `class_is_public`; a row stands for one person, or for as many as `persons` says.
     """
     rows = len(classes)
     if all(public[column] for column in np.unique(tree.column[tree.column != LEAF]).tolist()):
-        return _of_leaves(tree, cells, classes, class_count, class_is_public, persons)
-    span = classes.astype(np.int64) if class_is_public else np.zeros(rows, np.int64)
-    reached = _reached(tree, public, cells, span)
-    used, of_row = np.unique(span, return_inverse=True)
-    pairs = [np.zeros((0, 2), np.int64)]
-    for leaf, node in enumerate(np.flatnonzero(tree.column == LEAF).tolist()):
-        reaching = np.unique(of_row[reached[node]])
-        pairs.append(np.stack([reaching, np.full(len(reaching), leaf)], axis=1))
-    counts = (
-        Persons(rows, persons)
-        .of_groups(of_row * class_count + classes, len(used) * class_count)
-        .reshape(-1, class_count)
-    )
-    return _in_order(np.concatenate(pairs), of_row, counts, class_is_public)
-
-
-def _of_leaves(
-    tree: Tree,
-    cells: Sequence[NDArray[np.int32]],
-    classes: NDArray[np.int32],
-    class_count: int,
-    class_is_public: bool,
-    persons: NDArray[np.int64] | None,
-) -> tuple[Spans, NDArray[np.int32]]:
-    """The spans where only public columns are tested: every person's leaf is known."""
-    rows = len(classes)
-    leaf = _leaves_of(tree, cells, rows).astype(np.int64)
-    # Spans of one leaf each, in the order of the leaves and of the classes.
-    span = leaf * class_count + classes if class_is_public else leaf
-    used, of_row = np.unique(span, return_inverse=True)
+        # Every person's leaf is known.
+        leaf = _leaves_of(tree, cells, rows).astype(np.int64)
+        used, of_row = np.unique(leaf * class_count + classes if class_is_public else leaf, return_inverse=True)
+        pairs = np.stack([np.arange(len(used)), used // class_count if class_is_public else used], axis=1)
+    else:
+        span = classes.astype(np.int64) if class_is_public else np.zeros(rows, np.int64)
+        reached = _reached(tree, public, cells, span)
+        used, of_row = np.unique(span, return_inverse=True)
+        reaching = [np.unique(of_row[reached[node]]) for node in np.flatnonzero(tree.column == LEAF).tolist()]
+        leaves = np.repeat(np.arange(len(reaching)), [len(spans) for spans in reaching])
+        pairs = np.stack([np.concatenate(reaching), leaves], axis=1)
     counts = Persons(rows, persons).of_groups(of_row * class_count + classes, len(used) * class_count)
-    own = used % class_count if class_is_public else np.full(len(used), ANY_CLASS)
-    leaves = used // class_count if class_is_public else used
-    spans = Spans(
-        np.arange(len(used) + 1, dtype=np.int64),
-        leaves.astype(np.int32),
-        own.astype(np.int32),
-        counts.reshape(-1, class_count),
-    )
-    return spans, of_row.astype(np.int32)
+    return _in_order(pairs, of_row, counts.reshape(-1, class_count), class_is_public)
 
 
 def _leaves_of(tree: Tree, cells: Sequence[NDArray[np.int32]], rows: int) -> NDArray[np.int32]:
@@ -170,9 +134,7 @@ def _reached(
 def _in_order(
     pairs: NDArray[np.int64], of_row: NDArray[np.int64], counts: NDArray[np.int64], class_is_public: bool
 ) -> tuple[Spans, NDArray[np.int32]]:
-    """The spans in the order of their leaves, so that the order of rows tells nothing. pairs: (span, leaf); counts:
-    (span, class)
-    """
+    """The spans by their leaves, so that the order of rows tells nothing. pairs: (span, leaf); counts: (span, class)"""
     spans = len(counts)
     own = counts.argmax(axis=1).astype(np.int32) if class_is_public else np.full(spans, ANY_CLASS, np.int32)
     pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
@@ -270,18 +232,16 @@ class DecisionTree(TiledTree):
     @cached_property
     def majority(self) -> NDArray[np.int64]:
         """(node,) the class with the largest bin; of equal ones the first."""
-        classes: NDArray[np.int64] = self.counts[self.counted_node].argmax(axis=1)
-        return classes
+        return np.asarray(self.counts[self.counted_node].argmax(axis=1))
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
         """(node, class) the share of each class."""
         counts = self.counts[self.counted_node]
-        shares: NDArray[np.float64] = counts / counts.sum(axis=1, keepdims=True)
-        return shares
+        return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
     def to_model_json(self) -> str:
-        """The tree as the text of model.json, with the exact number of persons in every bin."""
+        """The text of model.json, with the exact number of persons in every bin."""
         from anonfit.algorithms.trees.released import release_tree
 
         return release_tree(self).to_model_json()

@@ -9,31 +9,22 @@ in.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import ge, gt, le, lt
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.tables.schema import Column, Role
+from anonfit.workload import predicates
 from anonfit.workload.logs.merging import Merged, RawRows, columns_named, merge
 from anonfit.workload.logs.shapes import QueriedColumns
 from anonfit.workload.logs.tallies import LogTally, Uses, read_log
 from anonfit.workload.parsing import predicate_text
-from anonfit.workload.predicates import (
-    Condition,
-    Predicate,
-    Relation,
-    Value,
-    all_of,
-    conditions_of,
-    evaluated,
-    kinds_of,
-)
+from anonfit.workload.predicates import COMPARISONS, Condition, Predicate, Relation, Value
 from anonfit.workload.truth import RawTable
 
 CONDITIONS = 32
@@ -50,11 +41,8 @@ def minterms(counts: Mapping[Predicate, int], rows: RawRows, *, most: int, k: in
     parts, persons = _parts(rows, conditions)
     asked = _asked(counts, conditions, parts)
     order = sorted(np.flatnonzero((persons >= k) & (asked > 0)).tolist(), key=lambda at: (-asked[at], at))
-    terms = []
-    for at in order[:most]:
-        predicate = all_of(_tightest(_conditions(conditions, parts[at])))
-        terms.append(Merged(predicate, int(asked[at]), int(asked[at]), 0))
-    return terms
+    terms = [(predicates.all_of(_tightest(_conditions(conditions, parts[at]))), int(asked[at])) for at in order[:most]]
+    return [Merged(predicate, times, times, 0) for predicate, times in terms]
 
 
 def _parts(rows: RawRows, conditions: Sequence[Condition]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -64,14 +52,11 @@ def _parts(rows: RawRows, conditions: Sequence[Condition]) -> tuple[NDArray[np.u
         own = RawTable(batch.frame)
         # A missing value meets neither a condition nor its opposite, so a row has three ways to stand to each.
         # (row, condition) 1 where a condition holds, 2 where its opposite does, 0 where the value is missing
-        stands = np.stack(
-            [
-                own.holds(condition).astype(np.uint8) + 2 * own.holds(_opposite(condition)).astype(np.uint8)
-                for condition in conditions
-            ],
-            axis=1,
-        )
-        parts, part_of = np.unique(stands, axis=0, return_inverse=True)
+        ways = [
+            own.holds(condition).astype(np.uint8) + 2 * own.holds(_opposite(condition)).astype(np.uint8)
+            for condition in conditions
+        ]
+        parts, part_of = np.unique(np.stack(ways, axis=1), axis=0, return_inverse=True)
         more = batch.persons(part_of.ravel().astype(np.int64), len(parts))
         known, place = np.unique(np.vstack([known, parts]), axis=0, return_inverse=True)
         sums = np.zeros(len(known), np.int64)
@@ -82,10 +67,9 @@ def _parts(rows: RawRows, conditions: Sequence[Condition]) -> tuple[NDArray[np.u
 
 def _frequent(counts: Mapping[Predicate, int]) -> list[Condition]:
     """The conditions that most queries have; of a condition and its opposite, one."""
-    times: dict[Condition, int] = {}
+    times: Counter[Condition] = Counter()
     for predicate, count in counts.items():
-        for condition in set(conditions_of(predicate)):
-            times[condition] = times.get(condition, 0) + count
+        times.update(dict.fromkeys(predicates.conditions_of(predicate), count))
     frequent: list[Condition] = []
     for condition in sorted(times, key=lambda candidate: (-times[candidate], repr(candidate))):
         if _opposite(condition) not in frequent and len(frequent) < CONDITIONS:
@@ -99,13 +83,11 @@ def _opposite(condition: Condition) -> Condition:
 
 def _conditions(conditions: Sequence[Condition], part: NDArray[np.uint8]) -> list[Condition]:
     """What holds in a part."""
-    holding = []
-    for condition, stand in zip(conditions, part.tolist(), strict=True):
-        if stand == 0:
-            holding.append(Condition(condition.column, Relation.MISSING, (), kind=condition.kind))
-        else:
-            holding.append(condition if stand == 1 else _opposite(condition))
-    return list(dict.fromkeys(holding))
+    ways = [
+        (Condition(condition.column, Relation.MISSING, kind=condition.kind), condition, _opposite(condition))[stand]
+        for condition, stand in zip(conditions, part.tolist(), strict=True)
+    ]
+    return list(dict.fromkeys(ways))
 
 
 def _tightest(conditions: Sequence[Condition]) -> list[Condition]:
@@ -144,18 +126,14 @@ def _meets(value: Value, condition: Condition) -> bool:
     """Whether a value is one that a condition lets pass, as far as that is known."""
     if condition.relation == Relation.IN:
         return value in condition.values
-    end: Any = condition.values[0]
-    if not condition.kind.is_ordered:
-        return True
-    compare = {Relation.LESS: lt, Relation.AT_MOST: le, Relation.MORE: gt, Relation.AT_LEAST: ge}
-    return bool(compare[condition.relation](value, end))
+    return not condition.kind.is_ordered or bool(COMPARISONS[condition.relation](value, condition.values[0]))
 
 
 def _is_tighter(condition: Condition, known: Condition, *, is_low: bool) -> bool:
-    mine, its = condition.values[0], known.values[0]
-    if mine == its:
+    end, known_end = condition.values[0], known.values[0]
+    if end == known_end:
         return condition.relation in (Relation.MORE, Relation.LESS)
-    return (mine > its) == is_low  # type: ignore[operator]
+    return (end > known_end) == is_low  # type: ignore[operator]
 
 
 def _asked(
@@ -166,8 +144,8 @@ def _asked(
     stands |= {_opposite(condition): parts[:, at] == 2 for at, condition in enumerate(conditions)}
     queries = np.zeros(len(parts), np.int64)
     for predicate, times in counts.items():
-        if all(condition in stands for condition in conditions_of(predicate)):
-            queries += times * evaluated(predicate, stands.__getitem__)
+        if all(condition in stands for condition in predicates.conditions_of(predicate)):
+            queries += times * predicates.evaluated(predicate, stands.__getitem__)
     return queries
 
 
@@ -224,44 +202,28 @@ def columns_of(
     columns: Sequence[Column], frame: pl.DataFrame, *, table: str | None = None, is_capped: bool = False
 ) -> QueriedColumns:
     """The columns of a table, with or without its rows, as queries name them."""
-    return QueriedColumns(kinds_of(columns, frame), table, is_capped)
+    return QueriedColumns(predicates.kinds_of(columns, frame), table, is_capped)
 
 
 def learn(
-    request: LogRequest,
-    columns: Sequence[Column],
-    rows: RawRows,
-    *,
-    k: int,
-    is_capped: bool = False,
+    request: LogRequest, columns: Sequence[Column], rows: RawRows, *, k: int, is_capped: bool = False
 ) -> LearnedWorkload:
-    """Learn selections and weights from a log.
+    """Learn selections, those of most queries first, and a weight for every quasi-identifier from a log.
 
-    Args:
-        request: The log.
-        columns: All columns of the table.
-        rows: Its raw rows: on them it is seen which selections are alike and which ask for too few.
-        k: Selections of fewer persons are not learned: no group could answer them, and they may be about somebody.
-        is_capped: Whether what groups tell of targets is capped.
-
-    Returns:
-        The selections, those of most queries first, and a weight for every quasi-identifier.
+    On the raw rows it is seen which selections are alike and which ask for too few: selections of fewer than k persons
+    are not learned, since no group could answer them, and they may be about somebody. `is_capped` says whether what
+    groups tell of targets is capped.
     """
     queried = columns_of(columns, rows.without_rows(), table=request.table, is_capped=is_capped)
     tally = read_log(request.paths, queried, dialect=request.dialect)
     selected, few = _selected(request, tally, rows, k)
-    whole = sum(merged.times for merged in selected) or 1
-    selections = tuple(
-        LearnedSelection(
-            predicate_text(merged.predicate),
-            max(round(merged.times / whole, DIGITS), 10**-DIGITS),
-            merged.own,
-            merged.times,
-            merged.alike,
-        )
-        for merged in selected
-    )
-    return LearnedWorkload(tally, selections, _weights(tally, columns), few, request.minterms > 0)
+    whole = sum(merged.times for merged in selected)
+    selections = []
+    for merged in selected:
+        weight = max(round(merged.times / whole, DIGITS), 10**-DIGITS)
+        text = predicate_text(merged.predicate)
+        selections.append(LearnedSelection(text, weight, merged.own, merged.times, merged.alike))
+    return LearnedWorkload(tally, tuple(selections), _weights(tally, columns), few, request.minterms > 0)
 
 
 def _selected(request: LogRequest, tally: LogTally, rows: RawRows, k: int) -> tuple[list[Merged], int]:

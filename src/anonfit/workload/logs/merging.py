@@ -14,10 +14,12 @@ of their keys, and those alike in these bits to a row that is drawn are looked a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from itertools import product
+from itertools import chain, product
+from math import prod
 
 import numpy as np
 import polars as pl
@@ -78,7 +80,7 @@ def columns_named(predicates: Iterable[Predicate]) -> list[str]:
 
 BITS = 20
 """First bits of keys by which rows are counted."""
-KEY, TIMES = "key", "times"
+KEY, TIMES = "\0key", "\0times"
 _MISSING = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -100,12 +102,8 @@ def drawn_rows(rows: RawRows, names: Sequence[str], *, size: int, seed: int) -> 
     # Rows of other runs are not among those that were found.
     before = ends - np.cumsum(np.where(wanted, sizes, 0))
     at = np.searchsorted(different[TIMES].cum_sum().to_numpy(), places - before[run], side="right")
-    drawn: pl.DataFrame = different[at].select(pl.col(_held(place)).alias(name) for place, name in enumerate(names))
+    drawn: pl.DataFrame = different[at].select(names)
     return drawn
-
-
-def _held(place: int) -> str:
-    return f"column{place}"
 
 
 def _first_bits(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -114,16 +112,13 @@ def _first_bits(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 def _different(rows: RawRows, names: Sequence[str], wanted: NDArray[np.bool_]) -> pl.DataFrame:
     """What rows hold whose keys begin in a way that is wanted, in the order of keys, and how many rows hold it."""
-    columns = [_held(place) for place in range(len(names))]
-    different: pl.DataFrame | None = None
+    parts: list[pl.DataFrame] = []
     for frame, keys in _keyed(rows, names):
         chosen = np.flatnonzero(wanted[_first_bits(keys)])
-        some = frame[chosen].select(pl.col(name).alias(held) for name, held in zip(names, columns, strict=True))
+        some = frame[chosen].select(names)
         some = some.with_columns(pl.Series(KEY, keys[chosen]), pl.lit(1, pl.Int64).alias(TIMES))
-        both = some if different is None else pl.concat([different, some])
-        different = both.group_by(*columns, KEY).agg(pl.col(TIMES).sum())
-    assert different is not None
-    return different.sort(KEY, *columns)
+        parts = [pl.concat([*parts, some]).group_by(*names, KEY).agg(pl.col(TIMES).sum())]
+    return parts[0].sort(KEY, *names)
 
 
 def _keyed(rows: RawRows, names: Sequence[str]) -> Iterator[tuple[pl.DataFrame, NDArray[np.uint64]]]:
@@ -141,8 +136,7 @@ def _bits(values: pl.Series) -> NDArray[np.uint64]:
     if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
         distinct, places = categorized(values.cast(pl.String))
         hashes = [int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) for text in distinct.to_list()]
-        bits: NDArray[np.uint64] = np.array([*hashes, int(_MISSING)], np.uint64)[places]
-        return bits
+        return np.asarray(np.array([*hashes, int(_MISSING)], np.uint64)[places])
     plain = values.to_physical()
     if plain.dtype.is_integer() or plain.dtype == pl.Boolean:
         numbers = plain.cast(pl.Int64, strict=False).fill_null(0).to_numpy().view(np.uint64)
@@ -187,26 +181,21 @@ def _alternatives(predicate: Predicate) -> list[Predicate] | None:
     if isinstance(predicate, Condition) or column_of(predicate) is not None:
         return [predicate]
     inner = [_alternatives(part) for part in predicate.parts]
-    if any(part is None for part in inner):
-        return None
     known = [part for part in inner if part is not None]
-    if isinstance(predicate, Or):
-        alternatives = [alternative for part in known for alternative in part]
-    else:
-        if int(np.prod([len(part) for part in known], dtype=np.float64)) > MOST_PARTS:
-            return None
-        alternatives = [all_of(parts) for parts in product(*known)]
-    return alternatives if len(alternatives) <= MOST_PARTS else None
+    sizes = [float(len(part)) for part in known]
+    if len(known) < len(inner) or (sum(sizes) if isinstance(predicate, Or) else prod(sizes)) > MOST_PARTS:
+        return None
+    return list(chain(*known)) if isinstance(predicate, Or) else [all_of(parts) for parts in product(*known)]
 
 
 def merge(counts: Mapping[Predicate, int], rows: RawRows, *, most: int, seed: int = 0) -> list[Merged]:
     """At most so many rectangles, the most frequent first; `counts` says how many queries have each predicate, and the
     seed is that of the rows that are looked at where there are many.
     """
-    single: dict[Predicate, int] = {}
+    single: Counter[Predicate] = Counter()
     for predicate, times in counts.items():
         for part in rectangles(predicate):
-            single[part] = single.get(part, 0) + times
+            single[part] += times
     ranked = sorted(single, key=lambda rectangle: (-single[rectangle], repr(rectangle)))
     if len(ranked) <= most:
         return [Merged(rectangle, single[rectangle], single[rectangle], 0) for rectangle in ranked]
@@ -239,9 +228,8 @@ def _chosen(ranked: Sequence[Predicate], times: Mapping[Predicate, int]) -> tupl
         share = max(1, round(COMPARED * sum(times[predicate] for predicate in group) / whole))
         places = np.linspace(0, len(group) - 1, min(share, len(group))).astype(int)
         taken |= {group[place] for place in places.tolist()}
-    return [predicate for predicate in ranked if predicate in taken], [
-        predicate for predicate in ranked if predicate not in taken
-    ][:ASSIGNED]
+    others = [predicate for predicate in ranked if predicate not in taken]
+    return [predicate for predicate in ranked if predicate in taken], others[:ASSIGNED]
 
 
 def _columns(predicate: Predicate) -> frozenset[str]:
@@ -266,9 +254,8 @@ class _Leaders:
         bits = self._bits(predicate)
         nearest = _nearest(self.bits[columns][: len(places)], bits, self.alike) if places else None
         if nearest is not None:
-            at = places[nearest]
-            leader = self.merged[at]
-            self.merged[at] = replace(leader, times=leader.times + times, alike=leader.alike + 1)
+            leader = self.merged[places[nearest]]
+            self.merged[places[nearest]] = replace(leader, times=leader.times + times, alike=leader.alike + 1)
         elif may_lead:
             self._lead(columns, bits)
             places.append(len(self.merged))

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -113,27 +113,24 @@ class _Splitter:
     def statements(self, file: TextIO) -> Iterator[Statement]:
         """The statements of an open file."""
         first = file.read(BLOCK)
+        file.seek(0)
         if "\0" in first:
             raise RequestError(f"{self.name} is no text file; a query log holds statements of SQL.")
-        yield from self.by_lines(first, file) if _is_by_lines(first, self.quoting) else self.by_semicolons(first, file)
+        yield from self.by_lines(file) if _is_by_lines(first, self.quoting) else self.by_semicolons(file)
 
-    def by_lines(self, first: str, file: TextIO) -> Iterator[Statement]:
+    def by_lines(self, file: TextIO) -> Iterator[Statement]:
         """Every line is a statement, or several; what is not closed ends with its line."""
-        number, rest, too_long = 1, "", False  # too long: the rest of a line, which is left out
-        block = first
-        while block:
-            *lines, rest = (rest + block).split("\n")
-            for line in lines:
-                yield from self.of_line(None if too_long else line, number)
-                number, too_long = number + 1, False
-            if len(rest) > LONGEST:
-                rest, too_long = "", True
-            block = file.read(BLOCK)
-        yield from self.of_line(None if too_long else rest, number)
+        number = 0
+        while line := file.readline(LONGEST + 2):
+            number += 1
+            rest = line
+            while rest and not rest.endswith("\n"):  # of a line that is too long
+                rest = file.readline(BLOCK)
+            yield from self.of_line(line.removesuffix("\n"), number)
 
-    def of_line(self, line: str | None, number: int) -> Iterator[Statement]:
-        """The statements of one line, None if it is too long."""
-        if line is None or len(line) > LONGEST:
+    def of_line(self, line: str, number: int) -> Iterator[Statement]:
+        """The statements of one line."""
+        if len(line) > LONGEST:
             yield Statement(None, self.name, number)
             return
         start = 0
@@ -145,9 +142,10 @@ class _Splitter:
             yield from self.statement(line[start:end], number)
             start = after
 
-    def by_semicolons(self, first: str, file: TextIO) -> Iterator[Statement]:
+    def by_semicolons(self, file: TextIO) -> Iterator[Statement]:
         """Statements go on over lines until a semicolon."""
-        buffer, at, line, block = first, 0, 1, first
+        buffer = block = file.read(BLOCK)
+        at, line = 0, 1
         while buffer:
             end, after, opened = self.end_of_statement(buffer, at, "")
             is_whole = end < len(buffer)
@@ -263,7 +261,7 @@ PROGRAM = "from anonfit.workload.logs.reading import answer_lines; answer_lines(
 class Parsed:
     """What a statement uses, as `syntax.read_statement` says it; or why that is not known."""
 
-    content: dict[str, Any] | None
+    content: dict[str, Any] | None = None
     fault: str = ""
 
 
@@ -303,15 +301,12 @@ def parse_statements(
     """What each statement uses, in their order; each may take so many seconds, and all of them together."""
     done, end = 0, monotonic() + all_seconds
     while done < len(texts):
-        process = _Process(dialect)
-        try:
-            for parsed in process.answers(texts[done:], seconds):
+        with closing(_Process(dialect, texts[done:])) as process:
+            for parsed in process.answers(seconds):
                 yield parsed
                 done += 1
                 if monotonic() >= end:
                     break
-        finally:
-            process.stop()
         if monotonic() >= end:
             yield from [Parsed(None, f"the statements before it took {all_seconds:g} seconds")] * (len(texts) - done)
             return
@@ -321,9 +316,9 @@ def parse_statements(
 
 
 class _Process:
-    """A process that parses."""
+    """A process that parses texts."""
 
-    def __init__(self, dialect: str | None) -> None:
+    def __init__(self, dialect: str | None, texts: Sequence[str]) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         self.process = subprocess.Popen(  # noqa: S603  its own interpreter with a fixed program
             # -P: the folder that it is called in, where logs may lie, holds no modules.
@@ -340,28 +335,23 @@ class _Process:
         self.input: IO[str] = self.process.stdin
         self.output: IO[str] = self.process.stdout
         self.lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self.threads = [threading.Thread(target=self._listen, daemon=True)]
-        self.threads[0].start()
-        self.dialect = dialect
+        self.dialect, self.texts = dialect, texts
+        self.threads = [threading.Thread(target=work, daemon=True) for work in (self._listen, self._write)]
+        for thread in self.threads:
+            thread.start()
 
-    def answers(self, texts: Sequence[str], seconds: float) -> Iterator[Parsed]:
-        """What is found of texts, as far as the process comes."""
-        writer = threading.Thread(target=self._write, args=(texts,), daemon=True)
-        self.threads.append(writer)
-        writer.start()
+    def answers(self, seconds: float) -> Iterator[Parsed]:
+        """What is found of the texts, as far as the process comes."""
         if self._next(START_SECONDS) is None:
             raise RequestError("the process that parses statements did not start; is there enough memory?")
-        for _ in texts:
-            line = self._next(seconds)
-            if line is None:
+        for _ in self.texts:
+            if (line := self._next(seconds)) is None:
                 return
-            answer = json.loads(line)
-            yield Parsed(answer.get("content"), answer.get("fault", ""))
+            yield Parsed(**json.loads(line))
 
-    def _write(self, texts: Sequence[str]) -> None:
+    def _write(self) -> None:
         with suppress(OSError, ValueError):  # it may have been stopped
-            self.input.write(json.dumps(self.dialect) + "\n")
-            for text in texts:
+            for text in (self.dialect, *self.texts):
                 self.input.write(json.dumps(text) + "\n")
             self.input.close()
 
@@ -377,7 +367,7 @@ class _Process:
         except queue.Empty:
             return None
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End the process."""
         self.process.kill()
         self.process.wait()

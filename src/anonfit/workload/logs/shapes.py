@@ -16,16 +16,7 @@ from typing import Any, NamedTuple
 
 from anonfit.tables.schema import ColumnType
 from anonfit.workload.logs.reading import Quoting
-from anonfit.workload.predicates import (
-    ColumnKind,
-    Condition,
-    Holding,
-    Predicate,
-    Relation,
-    Value,
-    all_of,
-    any_of,
-)
+from anonfit.workload.predicates import ColumnKind, Condition, Holding, Predicate, Relation, Value, all_of, any_of
 from anonfit.workload.selections import why_not_selectable
 from anonfit.workload.truth import Form, Literal, number_in, values_of, written
 
@@ -41,41 +32,35 @@ DIGITS = frozenset(".0123456789")
 KEPT = "\x00"
 NUMBER_SLOT = "8675309"
 TEXT_SLOT = ("⟨", "⟩")
-SLOT = re.compile(rf"'{TEXT_SLOT[0]}\d+{TEXT_SLOT[1]}'|{NUMBER_SLOT}\d{{4}}")
+SLOT = re.compile(rf"{TEXT_SLOT[0]}(\d+){TEXT_SLOT[1]}|{NUMBER_SLOT}(\d{{4}})")
+SHOWN_SLOT = re.compile(rf"'{TEXT_SLOT[0]}\d+{TEXT_SLOT[1]}'|{NUMBER_SLOT}\d{{4}}")
 HIDDEN = "…"
 BEFORE_VALUES = frozenset(
     ("=", "<", ">", "<=", ">=", "<>", "!=", "==", "between", "and", "like", "ilike", "limit", "offset")
 )
 OPENING, CLOSING = ("(", "[", "{"), (")", "]", "}")
+STEPS = {**dict.fromkeys(OPENING, (0, 1)), **dict.fromkeys(CLOSING, (0, -1)), "case": (1, 1), "end": (1, -1)}
+"""Words that lead into parentheses or cases, and out of them."""
 NESTING = frozenset(("case", "not", "interval", "-", "+", "~", "struct", "array", "map"))
 """Words that can follow each other without end, each within the one before; signs between two values do not nest, but
 counting them as if they did costs nothing in queries that people write.
 """
 
 
-class WrittenValue(NamedTuple):
-    """A value as it is written: a number, or a text without its quotes."""
-
-    is_text: bool
-    text: str
-
-
 @dataclass(frozen=True, slots=True)
 class StatementShape:
-    """A statement without the values that it compares with, and these: of lists, all of them in one slot. Its outline
-    has no values at all, so it can be shown.
+    """A statement without the values that it compares with, and these, as they are written but for quotes: of lists,
+    all of them in one slot. Its outline has no values at all, so it can be shown.
     """
 
     text: str
-    slots: tuple[tuple[WrittenValue, ...], ...]
+    slots: tuple[tuple[str, ...], ...]
     outline: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The shape of all statements that differ in values only: the texts between the values that belong to it, which
-    these are, and which values each slot has.
-    """
+    """The shape of statements that differ in values only: texts, the values between them, and those of each slot."""
 
     texts: tuple[str, ...]
     kept: tuple[int, ...]
@@ -84,14 +69,12 @@ class _Plan:
     @property
     def outline(self) -> str:
         """The shape without the values that belong to it, too."""
-        return SLOT.sub(HIDDEN, HIDDEN.join(self.texts))
+        return SHOWN_SLOT.sub(HIDDEN, HIDDEN.join(self.texts))
 
     def text(self, values: Sequence[str]) -> str:
         """The shape of a statement that has some values."""
-        pieces = [self.texts[0]]
-        for at, after in zip(self.kept, self.texts[1:], strict=True):
-            pieces += [values[at], after]
-        return "".join(pieces)
+        kept = (*(values[at] for at in self.kept), "")
+        return "".join(piece for pair in zip(self.texts, kept, strict=True) for piece in pair)
 
 
 class NotParsed(Exception):
@@ -100,11 +83,8 @@ class NotParsed(Exception):
 
 def slot_of(text: str) -> int | None:
     """The slot that a number or text of a parsed shape stands for; None if it is itself."""
-    if text.startswith(NUMBER_SLOT) and len(text) == len(NUMBER_SLOT) + 4:
-        return int(text[len(NUMBER_SLOT) :])
-    opening, closing = TEXT_SLOT
-    inner = text[1:-1]
-    return int(inner) if text[:1] == opening and text[-1:] == closing and inner.isdecimal() else None
+    match = SLOT.fullmatch(text)
+    return None if match is None else int(match[1] or match[2])
 
 
 class Shaper:
@@ -137,24 +117,24 @@ class Shaper:
         Raises:
             NotParsed: It has too many words, or they are nested too deeply to be parsed.
         """
-        pieces = self.values.split(text.replace(KEPT, " "))
-        is_value = [piece[0] in self.text_quotes or piece[0] in DIGITS for piece in pieces[1::2]]
-        values = [piece for piece, is_one in zip(pieces[1::2], is_value, strict=True) if is_one]
-        pieces[1::2] = [
-            ("\x01" if piece[0] in self.text_quotes else "\x02") if is_one else piece
-            for piece, is_one in zip(pieces[1::2], is_value, strict=True)
-        ]
+        text, values = text.replace(KEPT, " "), []
+        pieces = self.values.split(text)
+        for place in range(1, len(pieces), 2):
+            begin = pieces[place][0]
+            if begin in self.text_quotes or begin in DIGITS:
+                values.append(pieces[place])
+                pieces[place] = "\x01" if begin in self.text_quotes else "\x02"
         if values and values[-1][0] in self.text_quotes and (len(values[-1]) < 2 or values[-1][-1] != values[-1][0]):
             raise NotParsed("a quote is never closed")
         key = "".join(pieces)
         plan = self.plans.get(key)
         if plan is None:
-            plan = self.plan(text.replace(KEPT, " "), values)
+            plan = self.plan(text, values)
             if len(self.plans) < MOST_PLANS:
                 self.plans[key] = plan
         if isinstance(plan, NotParsed):
             raise plan
-        slots = tuple(tuple(self.written(values[at]) for at in slot) for slot in plan.slots)
+        slots = tuple(tuple(self.plain(values[at]) for at in slot) for slot in plan.slots)
         return StatementShape(plan.text(values), slots, plan.outline)
 
     def plan(self, text: str, values: list[str]) -> _Plan | NotParsed:
@@ -191,15 +171,12 @@ class Shaper:
                 return NotParsed(f"it has more than {MOST_WORDS:,} words")
         return _Plan(tuple(" ".join(words).split(KEPT)), tuple(kept), tuple(map(tuple, slots)))
 
-    def written(self, value: str) -> WrittenValue:
+    def plain(self, value: str) -> str:
         """A value without its quotes."""
-        is_text = value[0] in self.text_quotes
-        return WrittenValue(is_text, self.plain(value) if is_text else value)
-
-    def plain(self, quoted: str) -> str:
-        """A text without its quotes."""
-        quote, inner = quoted[0], quoted[1:-1]
-        inner = inner.replace(quote * 2, quote)
+        quote = value[0]
+        if quote not in self.text_quotes:
+            return value
+        inner = value[1:-1].replace(quote * 2, quote)
         return re.sub(r"\\([\s\S])", r"\1", inner) if self.backslash else inner
 
     def joins_list(self, words: list[str], slots: list[list[int]], values: list[str], at: int) -> bool:
@@ -220,23 +197,16 @@ class _Nesting:
     """How deep a place of a statement is."""
 
     def __init__(self) -> None:
-        self.depth = 0
-        self.cases = 0
+        self.levels = [0, 0]  # of parentheses and of cases
         self.chain = 0
 
     def passes(self, word: str) -> bool:
         """Go on by a word or sign; whether it is not too deep there."""
         lowered = word.lower()
-        if word in OPENING:
-            self.depth += 1
-        elif word in CLOSING:
-            self.depth = max(0, self.depth - 1)
-        elif lowered == "case":
-            self.cases += 1
-        elif lowered == "end":
-            self.cases = max(0, self.cases - 1)
+        kind, step = STEPS.get(lowered, (0, 0))
+        self.levels[kind] = max(0, self.levels[kind] + step)
         self.chain = self.chain + 1 if lowered in NESTING or word in OPENING else 0
-        return max(self.depth + self.cases, self.chain) <= DEEPEST
+        return max(sum(self.levels), self.chain) <= DEEPEST
 
 
 def _is_value(words: list[str]) -> bool:
@@ -254,7 +224,7 @@ def _is_value(words: list[str]) -> bool:
     return word in BEFORE_VALUES or (word == "(" and at > 0 and words[at - 1].lower() == "in")
 
 
-Slots = Sequence[Sequence[WrittenValue]]
+Slots = Sequence[Sequence[str]]
 MOST_VALUES = 1_000
 """Values of a condition; more are no rectangle that people would ask for again."""
 
@@ -377,7 +347,7 @@ class Filler:
         slot = slot_of(text[len(sign) :])
         if slot is None or slot >= len(slots):
             return [(form, text)]
-        return [(form, sign + entry.text) for entry in slots[slot]]
+        return [(form, sign + entry) for entry in slots[slot]]
 
     def values(self, name: str, kind: ColumnKind, form: str, text: str) -> tuple[Value, ...] | str:
         """What a written value means in a column, or why it means nothing."""

@@ -150,9 +150,9 @@ class Conditions:
     def tree(self, node: Any) -> list[Any]:
         """The tree of a condition."""
         node = node.unnest()
-        if isinstance(node, exp.And | exp.Or):
-            kind = exp.And if isinstance(node, exp.And) else exp.Or
-            return ["and" if kind is exp.And else "or", [self.tree(part) for part in joined(node, kind)]]
+        for kind, word in ((exp.And, "and"), (exp.Or, "or")):
+            if isinstance(node, kind):
+                return [word, [self.tree(part) for part in joined(node, kind)]]
         if isinstance(node, exp.Not):
             return ["not", self.tree(node.this)]
         if isinstance(node, exp.NEQ):
@@ -217,11 +217,8 @@ def _value(node: Any) -> list[str] | None:
             return ["date", str(node.this.this)]
         return _value(node.this)
     if isinstance(node, exp.Date | exp.Timestamp | exp.TsOrDsToDate) and isinstance(node.this, exp.Literal):
-        return (
-            ["date", str(node.this.this)]
-            if len([argument for argument in node.args.values() if argument]) == 1
-            else None
-        )
+        is_alone = len([argument for argument in node.args.values() if argument]) == 1
+        return ["date", str(node.this.this)] if is_alone else None
     return None
 
 
@@ -251,15 +248,9 @@ AGGREGATES = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg"}
 
 
 def read_statement(text: str, dialect: str | None) -> dict[str, Any]:
-    """What a statement uses.
-
-    Args:
-        text: One statement.
-        dialect: Of sqlglot; None for its own.
-
-    Returns:
-        `is_query`; of a query `tables`, `shown`, `filtered`, `grouped` and `joined` columns, whether it shows `all`,
-        the trees of its `selections`, and `asks`: the tree, aggregates and groups by which it can be judged, or None.
+    """What one statement uses: `is_query`; of a query `tables`, `shown`, `filtered`, `grouped` and `joined` columns,
+    whether it shows `all`, the trees of its `selections`, and `asks`: the tree, aggregates and groups by which it can
+    be judged, or None.
     """
     tree = parse_one(text, dialect=dialect)
     for column in list(tree.find_all(exp.Column)):
@@ -317,8 +308,8 @@ class _Statement:
             partitions = [key for window in windows for key in window.args.get("partition_by") or ()]
             yield "grouped", self.columns(scope, partitions)
             yield "shown", self.columns(scope, [part])
-        order = select.args.get("order")
-        yield "shown", self.columns(scope, [order] if order else [], by_alias=True)
+        if order := select.args.get("order"):
+            yield "shown", self.columns(scope, [order], by_alias=True)
         for name in ("where", "having", "qualify"):
             clause = select.args.get(name)
             if clause is not None:
@@ -341,11 +332,11 @@ class _Statement:
     def keys(self, scope: Scope) -> list[Any]:
         """What is grouped by; a number is the place of what is shown there."""
         group, shown = scope.expression.args.get("group"), scope.expression.expressions
+        if group is None:
+            return []
         keys: list[Any] = []
-        parts = list(group.expressions) if group is not None else []
-        for name in ("rollup", "cube", "grouping_sets"):
-            parts += (group.args.get(name) or []) if group is not None else []
-        for part in parts:
+        more = [part for name in ("rollup", "cube", "grouping_sets") for part in group.args.get(name) or ()]
+        for part in (*group.expressions, *more):
             if isinstance(part, exp.Literal) and not part.is_string and part.name.isdecimal():
                 place = int(part.name) - 1
                 keys += shown[place : place + 1] if place >= 0 else []
@@ -375,9 +366,8 @@ class _Statement:
         """The tree of all that a query and what it is made from select; None if it is everything."""
         parts = list(self.own_conditions(scope))
         below = self.source(scope)
-        if below is not None and depth < len(self.scopes):
-            inner = self.selection(below, depth + 1)
-            parts += [inner] if inner is not None else []
+        if below is not None and depth < len(self.scopes) and (inner := self.selection(below, depth + 1)) is not None:
+            parts.append(inner)
         return None if not parts else parts[0] if len(parts) == 1 else ["and", parts]
 
     def own_conditions(self, scope: Scope) -> Iterator[list[Any]]:

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from anonfit.workload.logs.reading import Statement, dialect_quoting, parse_statements, read_statements, require_dialect
-from anonfit.workload.logs.shapes import Filled, Filler, NotParsed, QueriedColumns, Shaper, WrittenValue
+from anonfit.workload.logs.shapes import Filled, Filler, NotParsed, QueriedColumns, Shaper
 from anonfit.workload.predicates import And, Condition, Predicate, all_of, any_of, by_column
 
 MOST_SHAPES = 10_000
@@ -20,7 +20,7 @@ MOST_CHARACTERS = 100_000_000
 MOST_LISTED = 1_000
 """Statements that were not read of which more than their number is kept."""
 
-Slots = tuple[tuple[WrittenValue, ...], ...]
+Slots = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +107,13 @@ def read_log(
     require_dialect(dialect)
     tally = LogTally()
     alike = _by_shape(paths, dialect, tally)
-    chosen = sorted(alike.items(), key=lambda item: -item[1].total)
-    for _, rest in chosen[most_shapes:]:
+    texts = sorted(alike, key=lambda shape: -alike[shape].total)
+    for group in (alike[text] for text in texts[most_shapes:]):
         why = f"the log has more than {most_shapes:,} different statements"
-        _not_read(tally, rest.first, rest.total, why, rest.outline)
-    chosen = chosen[:most_shapes]
+        _not_read(tally, group.first, group.total, why, group.outline)
     counter = _Counter(columns, tally)
-    texts = [shape for shape, _ in chosen]
-    for (_, group), parsed in zip(chosen, parse_statements(texts, dialect), strict=True):
+    for text, parsed in zip(texts[:most_shapes], parse_statements(texts[:most_shapes], dialect), strict=True):
+        group = alike[text]
         if parsed.content is None:
             _not_read(tally, group.first, group.total, parsed.fault, group.outline)
         elif not parsed.content["is_query"]:
@@ -133,10 +132,9 @@ def _by_shape(paths: Sequence[Path], dialect: str | None, tally: LogTally) -> di
     kept = 0
     for statement in read_statements(paths, quoting):
         tally.statements += 1
-        if statement.text is None:
-            _not_read(tally, statement, 1, "it is too long, or a quote of it is never closed", "")
-            continue
         try:
+            if statement.text is None:
+                raise NotParsed("it is too long, or a quote of it is never closed")
             shape = shaper.shape(statement.text)
         except NotParsed as error:
             _not_read(tally, statement, 1, str(error), "")
@@ -177,24 +175,21 @@ class _Counter:
         tally.tables.update(dict.fromkeys(content["tables"], total))
         tally.everything += total if content["all"] else 0
         self.uses(content, total)
-        if not content["selections"] and content["asks"] is None:
-            return
-        for slots, times in group.times.items():
-            self.statement(content, slots, times)
+        if content["selections"] or content["asks"] is not None:
+            for slots, times in group.times.items():
+                self.statement(content, slots, times)
 
     def uses(self, content: dict[str, Any], times: int) -> None:
         """Count the columns."""
-        names = {use: set(self.names(content[use])) for use in ("shown", "filtered", "grouped", "joined")}
+        names = {
+            use: {name for column in content[use] if (name := self.columns.name(column)) is not None}
+            for use in ("shown", "filtered", "grouped", "joined")
+        }
+        names["featured"] = names["shown"] | names["grouped"] | names["joined"]
         for use, columns in names.items():
             for name in columns:
                 uses = self.tally.uses.setdefault(name, Uses())
                 setattr(uses, use, getattr(uses, use) + times)
-        for name in names["shown"] | names["grouped"] | names["joined"]:
-            self.tally.uses[name].featured += times
-
-    def names(self, columns: Iterable[Sequence[Any]]) -> Iterator[str]:
-        """The columns of the table among those of a query."""
-        return (name for column in columns if (name := self.columns.name(column)) is not None)
 
     def statement(self, content: dict[str, Any], slots: Slots, times: int) -> None:
         """Count what is selected and asked with some values."""
@@ -204,11 +199,8 @@ class _Counter:
         self.tally.predicates.update(dict.fromkeys(selected, times))
         self.tally.selecting += times if selected else 0
         self.tally.unusable.update(dict.fromkeys(self.reasons, times))
-        asked = content["asks"]
-        if asked is not None:
-            ask = self.ask(asked, slots)
-            if ask is not None:
-                self.tally.asks[ask] += times
+        if content["asks"] is not None and (ask := self.ask(content["asks"], slots)) is not None:
+            self.tally.asks[ask] += times
 
     def ask(self, asked: dict[str, Any], slots: Slots) -> Ask | None:
         """The question of a query; None if not all of it is known."""
@@ -219,11 +211,7 @@ class _Counter:
         if filled.is_empty or not filled.is_whole or None in aggregates or None in groups:
             return None
         predicate = None if filled.predicate is None else _canonical(filled.predicate)
-        return Ask(
-            predicate,
-            tuple(aggregate for aggregate in aggregates if aggregate is not None),
-            tuple(name for name in groups if name is not None),
-        )
+        return Ask(predicate, tuple(filter(None, aggregates)), tuple(name for name in groups if name is not None))
 
     def released(self, column: Sequence[Any]) -> str | None:
         """The column of the table that is meant; None if it is none, or is not released."""

@@ -2,8 +2,8 @@
 """What Mondrian and top-down refinement support: ways to choose splits, privacy models, kinds of columns, and what a
 person is.
 
-Printed as docs/supported.md by `python -m anonfit.algorithms.support`; a test runs every combination that it says is
-supported, and looks at the error of those that are not.
+Printed as docs/supported.md by `python docs/supported.py`; a test runs every combination that it says is supported, and
+looks at the error of those that are not.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def support_page() -> str:
 
     return f"""# What is supported
 
-Printed from the code by `python -m anonfit.algorithms.support > docs/supported.md`. A test runs every combination that
+Printed from the code by `python docs/supported.py > docs/supported.md`. A test runs every combination that
 says *yes*, and checks that every other is an error of one sentence.
 
 ## Criteria
