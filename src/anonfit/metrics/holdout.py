@@ -139,17 +139,13 @@ class HoldoutRequest:
 class Judged:
     """What regions, or no regions at all, tell of a target of the rows put aside."""
 
-    right: NDArray[np.bool_] | None  # (row,) of classes
-    errors: NDArray[np.float64] | None  # (row,) squared, of numbers
+    misses: NDArray[np.float64]  # (row,) of classes whether each is predicted wrong, of numbers the squared error
+    has_classes: bool
     owners: NDArray[np.uint32] | None = None  # (row,) whose it is, where a person may have several
 
-    def persons(self, rows: NDArray[np.bool_] | None = None) -> int:
-        """The persons of some rows; None: of all."""
-        if self.owners is None:
-            judged = self.right if self.right is not None else self.errors
-            assert judged is not None
-            return len(judged) if rows is None else int(rows.sum())
-        return len(np.unique(self.owners if rows is None else self.owners[rows]))
+    def persons(self, rows: NDArray[np.bool_]) -> int:
+        """The persons of some rows."""
+        return int(rows.sum()) if self.owners is None else len(np.unique(self.owners[rows]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,16 +215,13 @@ def _judged(
         pairs = np.bincount(nodes * target.width + target.values[:count], minlength=len(parent) * target.width)
         classes: NDArray[np.float64] = pairs.reshape(len(parent), target.width).astype(np.float64)
         likely = leaned(classes, classes.sum(axis=1), parent).argmax(axis=1)
-        return Judged(likely[reached] == target.values[count:], None, owners)
-    has_number = target.known[:count]
-    held = nodes[has_number]
-    sums: NDArray[np.float64] = np.bincount(
-        held, weights=target.values[:count][has_number].astype(np.float64), minlength=len(parent)
-    ).astype(np.float64)
-    sizes = np.bincount(held, minlength=len(parent)).astype(np.float64)
+        return Judged((likely[reached] != target.values[count:]).astype(np.float64), has_classes=True, owners=owners)
+    has_number, known = target.known[:count], target.known[count:]
+    held, numbers = nodes[has_number], target.values[:count][has_number].astype(np.float64)
+    sums, sizes = (np.bincount(held, weights, len(parent)).astype(np.float64) for weights in (numbers, None))
     errors = target.values[count:] - leaned(sums[:, None], sizes, parent)[reached, 0]
-    known = target.known[count:]
-    return Judged(None, np.square(errors[known]), None if owners is None else owners[known])
+    owners = None if owners is None else owners[known]
+    return Judged(np.square(errors[known]), has_classes=False, owners=owners)
 
 
 def draw_holdout(setting: HoldoutRequest) -> Holdout | None:
@@ -267,7 +260,6 @@ class Contest:
     """A target, predicted from the known rows as a whole, from blind regions, and from regions for the purpose."""
 
     column: str
-    has_classes: bool
     whole: Judged
     blind: Judged
     purpose: Judged
@@ -306,12 +298,9 @@ def compare(holdout: Holdout | None) -> PurposeComparison | None:
     blind, purpose = holdout.regions(replace(workload, criterion="median")), holdout.regions(workload)
     if blind is None or purpose is None:
         return None
-    contests = tuple(
-        Contest(target.column, target.has_classes, *judged)
-        for target, *judged in zip(
-            holdout.targets, holdout.judge(None), holdout.judge(blind), holdout.judge(purpose), strict=True
-        )
-    )
+    judged = (holdout.judge(regions) for regions in (None, blind, purpose))
+    names = (target.column for target in holdout.targets)
+    contests = tuple(Contest(*contest) for contest in zip(names, *judged, strict=True))
     blind_answers, purpose_answers = holdout.answers(blind), holdout.answers(purpose)
     return PurposeComparison(
         known=len(holdout.known),
@@ -361,42 +350,40 @@ def comparison_content(comparison: PurposeComparison, rule: Disclosure) -> dict[
 
 def _columns_content(tables: tuple[RecodedTable, RecodedTable]) -> dict[str, Any]:
     """What columns lost in both, and of which columns the two measures disagree."""
-    blind, purpose = tables
-    differ = {
-        disagreement.column: disagreement.better_by
-        for disagreement in disagreements(
-            (purpose.losses, purpose.discernibility), (blind.losses, blind.discernibility)
-        )
-    }
-    contents = [content(table, "report", "regions", key="column") or {} for table in tables]
+    blind, purpose = (content(table, "report", "regions", key="column") or {} for table in tables)
+    first, second = ((table.losses, table.discernibility) for table in tables)
+    better_by = disagreements(second, first)
+
+    def both(before: dict[str, Any], after: dict[str, Any], name: str) -> dict[str, Any]:
+        return {"blind": before[name], "purpose": after[name]}
+
     return {
-        "weighted_discernibility": {
-            name: figures["weighted_discernibility"]
-            for name, figures in zip(("blind", "purpose"), contents, strict=True)
-        },
+        "weighted_discernibility": both(blind, purpose, "weighted_discernibility"),
         "columns": [
             {
                 "column": before["column"],
                 "weight": after["weight"],
-                **{name: {"blind": before[name], "purpose": after[name]} for name in ("ncp", "together")},
-                "disagree": differ.get(before["column"]),
+                "ncp": both(before, after, "ncp"),
+                "together": both(before, after, "together"),
+                "disagree": better_by.get(before["column"]),
             }
-            for before, after in zip(*(figures["columns"] for figures in contents), strict=True)
+            for before, after in zip(blind["columns"], purpose["columns"], strict=True)
         ],
     }
 
 
 def _contest(contest: Contest, rule: Disclosure) -> dict[str, Any]:
-    judged = {"whole": contest.whole, "blind": contest.blind, "purpose": contest.purpose}
-    shares = {name: judged_content(judgement, contest.whole, rule) for name, judgement in judged.items()}
-    different = _different(contest)
-    # Who are right one way only must not be found by subtraction.
+    whole, blind, purpose = contest.whole, contest.blind, contest.purpose
+    judged = {"whole": whole, "blind": blind, "purpose": purpose}
+    shares = {name: judged_content(judgement, whole, rule) for name, judgement in judged.items()}
+    # The persons whose class is predicted right one way and wrong the other must not be found by subtraction.
+    different = blind.persons(blind.misses != purpose.misses) if whole.has_classes else None
     if different is not None and rule.below_threshold(different):
         shares["blind"] = None
     gain = None if None in shares.values() else _gain(contest)
     return {
         "column": contest.column,
-        "measure": "accuracy" if contest.has_classes else "explained variance",
+        "measure": "accuracy" if whole.has_classes else "explained variance",
         **shares,
         "different": None if different is None else rule.number(different),
         "gain": None if gain is None else round(gain.share, 4),
@@ -406,37 +393,23 @@ def _contest(contest: Contest, rule: Disclosure) -> dict[str, Any]:
 
 def judged_content(judged: Judged, whole: Judged, rule: Disclosure) -> float | None:
     """The share of right predictions, or of the squared errors that are no longer made; None if it may not be told."""
-    if judged.right is not None:
-        right, wrong = judged.persons(judged.right), judged.persons(~judged.right)
-        if not len(judged.right) or rule.below_threshold(right) or rule.below_threshold(wrong):
-            return None
-        return round(float(judged.right.mean()), 3)
-    assert judged.errors is not None
-    assert whole.errors is not None
-    if not len(judged.errors) or rule.below_threshold(judged.persons()):
+    misses = judged.misses
+    parts = (misses == 0, misses > 0) if judged.has_classes else (np.ones(len(misses), np.bool_),)
+    if not len(misses) or any(rule.below_threshold(judged.persons(rows)) for rows in parts):
         return None
-    before = float(whole.errors.mean())
-    return round(1 - float(judged.errors.mean()) / before, 3) if before > 0 else 0.0
-
-
-def _different(contest: Contest) -> int | None:
-    """The persons whose class is predicted right one way and wrong the other; None of numbers."""
-    blind, purpose = contest.blind.right, contest.purpose.right
-    return None if blind is None or purpose is None else contest.blind.persons(blind != purpose)
+    if judged.has_classes:
+        return round(float((misses == 0).mean()), 3)
+    before = float(whole.misses.mean())
+    return round(1 - float(misses.mean()) / before, 3) if before > 0 else 0.0
 
 
 def _gain(contest: Contest) -> Gain:
     """What was gained from blind to purpose, in shares of right predictions or of the variance."""
-    blind, purpose, whole = contest.blind, contest.purpose, contest.whole
-    if blind.right is not None and purpose.right is not None:
-        return paired_gain(blind.right, purpose.right)
-    assert blind.errors is not None
-    assert purpose.errors is not None
-    assert whole.errors is not None
-    before = float(whole.errors.mean()) if len(whole.errors) else 0.0
-    if len(whole.errors) < 2 or before <= 0:
-        return Gain(0.0, math.inf)
-    return _mean_gain((blind.errors - purpose.errors) / before)
+    blind, purpose, whole = contest.blind.misses, contest.purpose.misses, contest.whole
+    if whole.has_classes:
+        return paired_gain(blind == 0, purpose == 0)
+    before = float(whole.misses.mean()) if len(whole.misses) else 0.0
+    return _mean_gain((blind - purpose) / before) if len(blind) > 1 and before > 0 else Gain(0.0, math.inf)
 
 
 def _selections(comparison: PurposeComparison, rule: Disclosure) -> dict[str, Any] | None:

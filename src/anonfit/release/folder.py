@@ -10,7 +10,7 @@ import copy
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from functools import wraps
@@ -38,7 +38,7 @@ from anonfit.spec.model import Spec
 from anonfit.spec.parse import public_spec
 from anonfit.tables.schema import Role
 from anonfit.tables.sources import FORMATS, FileForm, format_of
-from anonfit.workload.targets import TargetRequest, Workload
+from anonfit.workload.targets import TargetRequest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -131,12 +131,8 @@ PAGE = "internal report</title>"
 ENTRIES = ("format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "audit", "files", "created")
 """What every manifest has."""
 NOTES = (README, CODEBOOK)
+FILES = ("recoding.json", "report.json", "report.html", *NOTES)
 TREE_FILES = ("model.json", "tree.txt", "tree.svg", "audit.json", "report.html", README)
-
-
-def data_name(kind: str) -> str:
-    """The name of the data file."""
-    return f"data.{kind}"
 
 
 def records_of(target: Path) -> dict[str, Path]:
@@ -183,13 +179,12 @@ def publish(
     *,
     load: Callable[[Path], object],
     records: Mapping[str, str],
-    hashes: Mapping[str, str] | None = None,
     replace: bool = False,
 ) -> None:
-    """Write the manifest of a release in a working folder, with the hashes of all files (some are known), load it as
+    """Write the manifest of a release in a working folder, with the hashes of all files (it has some), load it as
     others will, and give it and its internal records their names.
     """
-    known = hashes or {}
+    known = manifest["files"]
     files = {path.name: known.get(path.name) or file_hash(path) for path in sorted(folder.iterdir())}
     text = json.dumps({**manifest, "files": files}, indent=1, ensure_ascii=False) + "\n"
     write_new(folder / MANIFEST, text)
@@ -259,21 +254,16 @@ def _described(manifest: JsonPart, expected: str) -> dict[str, JsonPart]:
         parts[name].text()
     for name in ("packages", "spec", "audit", "files", *of_table):
         parts[name].plain()
-    if expected != FORMAT:
-        parts["files"].table(_made_with(TREE_FILES, parts["files"]))
-    else:
+    files = TREE_FILES
+    if expected == FORMAT:
         data = parts["data"].table(("file", "rows", "columns", "texts"))
-        kind = data["file"].word([data_name(kind) for kind in FORMATS])
+        files = (data["file"].word([f"data.{kind}" for kind in FORMATS]), *FILES)
         data["rows"].whole(0, 2**63 - 1)
         if not set(data["texts"].texts()) <= set(data["columns"].texts()):
             raise data["texts"].refused("names columns that the data has not")
-        parts["files"].table(_made_with((kind, "recoding.json", "report.json", "report.html", *NOTES), parts["files"]))
+    # Earlier versions made some releases without notes.
+    parts["files"].table([name for name in files if name not in NOTES], [name for name in files if name in NOTES])
     return parts
-
-
-def _made_with(known: Sequence[str], files: JsonPart) -> tuple[str, ...]:
-    """The files of a release; earlier versions made some without notes."""
-    return tuple(name for name in known if name not in NOTES or name in files.named())
 
 
 def _check_entries(folder: Path) -> None:
@@ -309,17 +299,23 @@ def expected_report(
     recoding = read_recoding(folder / "recoding.json")
     spec = spec_of_manifest(manifest["spec"], recoding)
     schema = schema_of(spec, list(spec.columns))
-    workload = _workload(spec, report["asked"])
-    asked = ReleaseRequest(
+    reported, workload = report["asked"], workload_of(spec)
+    if workload.weights_from:  # weights that were found from the rows stand in the report alone
+        weights = {name: float(weight) for name, weight in reported["weights"].items()}
+        workload = replaced(workload, weights=weights)
+    tried = [re.match(rf"{UNKNOWN_USE}(\d{{1,9}}) ", sentence) for sentence in reported["sentences"]]
+    request = ReleaseRequest(
         spec,
         schema,
         recoding.quasi_identifiers,
         demands=manifest["spec"]["privacy"]["diversity"],
         workload=workload,
-        aims=[_aim(target, report["asked"], spec) for target in workload.targets],
-        tried=_tried(report["asked"]["sentences"]),
+        aims=[_aim(target, reported, spec) for target in workload.targets],
+        tried=next((int(match[1]) for match in tried if match), None),
     )
-    content: dict[str, Any] = {**report, "asked": asked_content(asked), "engine": _engine(manifest, report["engine"])}
+    name, reason = manifest["engine"], report["engine"]["reason"]
+    engine = {"name": name if name in ENGINES else None, "reason": reason if reason in REASONS else None}
+    content: dict[str, Any] = {**report, "asked": asked_content(request), "engine": engine}
     if drawn := report.get("measured_on"):
         content["measured_on"] = drawn_content(drawn["rows"], drawn["of"])
     content |= following(content, schema, recoding.columns)
@@ -341,16 +337,8 @@ def expected_tree_report(
 ) -> tuple[Mapping[str, Any], dict[str, str]]:
     """A tree's audit.json with all that follows from its other parts written anew, and its drawings by file name."""
     tree, tables = read_model(folder / "model.json"), manifest["spec"]
-    asked = asked_of_tree(
-        tree,
-        k=tables["privacy"]["k"],
-        diversity=[
-            _demand(*both) for both in zip(report["asked"]["diversity"], tables["privacy"]["diversity"], strict=True)
-        ],
-        max_confidence=tables["privacy"]["max_confidence"],
-        variant=tables["method"]["variant"],
-        cut_points=tables["method"]["cut_points"],
-    )
+    demands = zip(report["asked"]["diversity"], tables["privacy"]["diversity"], strict=True)
+    asked = asked_of_tree(tree, tables, [_demand(*both) for both in demands])
     content = tree_content(tree, asked=asked, rows=report["rows"], audit=report["audit"])
     return content, tree_pages(tree, content, manifest)
 
@@ -372,13 +360,6 @@ def _demand(reported: Mapping[str, Any], claimed: Mapping[str, Any]) -> dict[str
     return {name: value for name, value in claimed.items() if name not in beside}
 
 
-def _workload(spec: Spec, asked: Mapping[str, Any]) -> Workload:
-    """What a release is for; weights that were found from the rows stand in the report alone."""
-    workload = workload_of(spec)
-    weights = {name: float(weight) for name, weight in asked["weights"].items()}
-    return replaced(workload, weights=weights) if workload.weights_from else workload
-
-
 def _aim(target: TargetRequest, asked: Mapping[str, Any], spec: Spec) -> Aim:
     """A target; what it was taken for follows from the rows, so the report is believed that."""
     reported = next(entry for entry in asked["targets"] if entry["column"] == target.column)
@@ -390,18 +371,6 @@ def _aim(target: TargetRequest, asked: Mapping[str, Any], spec: Spec) -> Aim:
         is_generalized=spec.columns[target.column].role == Role.QUASI_IDENTIFIER,
         is_used=reported["used"] is True,
     )
-
-
-def _tried(sentences: list[str]) -> int | None:
-    """How many ways to weigh columns were tried, where the use is not known."""
-    matches = (re.match(rf"{UNKNOWN_USE}(\d{{1,9}}) ", sentence) for sentence in sentences)
-    return next((int(match[1]) for match in matches if match), None)
-
-
-def _engine(manifest: Mapping[str, Any], reported: Mapping[str, Any]) -> dict[str, Any]:
-    """The engine, and why it was this one."""
-    name = manifest["engine"] if manifest["engine"] in ENGINES else None
-    return {"name": name, "reason": reported["reason"] if reported["reason"] in REASONS else None}
 
 
 def spec_of_manifest(tables: Mapping[str, Any], recoding: Recoding) -> Spec:

@@ -15,7 +15,7 @@ from anonfit.criteria.objectives import TargetKind
 from anonfit.errors import listed
 from anonfit.privacy.catalogue import MODELS
 from anonfit.release.bind import demands_of, workload_of
-from anonfit.release.draft import Draft, raw_columns
+from anonfit.release.draft import Draft
 from anonfit.release.run import FIGURES
 from anonfit.report.content import nothing_asked
 from anonfit.report.words import joined
@@ -111,26 +111,13 @@ def aims_of(
         kind = TargetKind.NUMBERS if number else TargetKind.CLASSES
         fits = workload.objective.serves in (None, kind)
         used = fits and request in workload.used_targets if steered is None else request.column in steered
-        aims.append(
-            Aim(
-                request,
-                is_number=(steered or {}).get(request.column, number),
-                is_generalized=column.role == Role.QUASI_IDENTIFIER,
-                is_used=used,
-            )
-        )
+        is_number = (steered or {}).get(request.column, number)
+        aims.append(Aim(request, is_number, is_generalized=column.role == Role.QUASI_IDENTIFIER, is_used=used))
     return tuple(aims)
 
 
 def _has_weights(workload: Workload) -> bool:
     return bool(workload.weights) and (workload.objective.uses_weights or workload.objective.explores)
-
-
-def _weights(asked: ReleaseRequest) -> str:
-    """The weights in words; a column without one counts 1."""
-    weights = asked.workload.weights
-    rest = "" if set(asked.quasi_identifiers) <= set(weights) else "; others 1"
-    return ", ".join(f"{name} {weight:g}" for name, weight in weights.items()) + rest
 
 
 def method_name(workload: Workload, aims: Iterable[Aim]) -> str:
@@ -167,7 +154,17 @@ def asked_content(asked: ReleaseRequest) -> dict[str, Any]:
         "decisions": spec.decisions,
         **({"attack_limit": privacy.attack_limit} if privacy.attack_limit < 1 else {}),
         "algorithm": _algorithm(asked),
-        "targets": [_target(aim) for aim in asked.aims],
+        "targets": [
+            {
+                "column": aim.request.column,
+                "kind": "number" if aim.is_number else "classes",
+                "weight": aim.request.weight,
+                "used": aim.is_used,
+                **({"classes": list(aim.request.classes)} if aim.request.classes else {}),
+                **({"equal_width": aim.request.equal_width} if aim.request.equal_width else {}),
+            }
+            for aim in asked.aims
+        ],
         "denoise": workload.denoise,
         "selections": len(workload.selections),
         "weights": dict(workload.weights),
@@ -188,33 +185,16 @@ def _algorithm(asked: ReleaseRequest) -> str:
     return f"top-down refinement (TDR) by {asked.refined_by}"
 
 
-def _shared(columns: Sequence[str], k: int) -> str:
-    return f"k = {k}: every combination of {joined(columns)} is shared by at least {k} persons."
-
-
-def _target(aim: Aim) -> dict[str, Any]:
-    request = aim.request
-    content: dict[str, Any] = {
-        "column": request.column,
-        "kind": "number" if aim.is_number else "classes",
-        "weight": request.weight,
-        "used": aim.is_used,
-    }
-    if request.classes:
-        content["classes"] = list(request.classes)
-    if request.equal_width:
-        content["equal_width"] = request.equal_width
-    return content
-
-
 def _demands(asked: ReleaseRequest) -> list[str]:
     """A sentence for each demand."""
-    privacy, several = asked.spec.privacy, asked.several
-    sentences = [] if several else [_shared(asked.quasi_identifiers, privacy.k)]
+    privacy, sentences = asked.spec.privacy, []
+    alone = {"columns": asked.quasi_identifiers, "k": privacy.k, "follows_from": None}
+    several = asked.several or [alone]
     for entry in several:
-        sentence = _shared(entry["columns"], entry["k"])
-        if entry["follows_from"] is not None:
-            sentence += f" This follows from what is asked of {joined(several[entry['follows_from']]['columns'])}."
+        k, implying = entry["k"], entry["follows_from"]
+        sentence = f"k = {k}: every combination of {joined(entry['columns'])} is shared by at least {k} persons."
+        if implying is not None:
+            sentence += f" This follows from what is asked of {joined(several[implying]['columns'])}."
         sentences.append(sentence)
     for demand in asked.demands:
         settings = [
@@ -244,22 +224,28 @@ def _purpose(asked: ReleaseRequest) -> list[str]:
     """Sentences on what the release is for and how splits were chosen."""
     workload = asked.workload
     aims = [aim for aim in asked.aims if aim.is_used]
-    sentences = [] if asked.tried is None else [_explored(asked.tried)]
+    sentences = []
+    if asked.tried is not None:  # the ways themselves are not public
+        sentences.append(
+            f"{UNKNOWN_USE}{asked.tried} ways to weigh columns were tried and held against each other by their figures "
+            f"({', '.join(FIGURES.values())}). Published is, {RULE}. The others are not published."
+        )
     if aims:
         sentences.append(f"Made to predict {joined([_aim_words(aim) for aim in aims])}{_denoised(workload, aims)}.")
     if workload.used_selections:
-        number = len(workload.used_selections)
         sentences.append(
-            f"Made to answer {number} selection(s); their texts are not public, but cuts may lie where they begin and "
-            "end."
+            f"Made to answer {len(workload.used_selections)} selection(s); their texts are not public, but cuts may "
+            "lie where they begin and end."
         )
     if workload.objective.clusters:
-        sentences.append(_clustering(asked))
+        features = feature_weights(workload, list(asked.quasi_identifiers))
+        words = [f"{name} (weight {weight:g})" if weight != 1 else name for name, weight in features.items()]
+        sentences.append(f"Made for clustering: rows of a region are to be alike in {joined(words)}.")
     if _has_weights(workload):
+        weights = ", ".join(f"{name} {weight:g}" for name, weight in workload.weights.items())
+        rest = "" if set(asked.quasi_identifiers) <= set(workload.weights) else "; others 1"
         learned = ", found from how well each column alone predicts" if workload.weights_from else ""
-        sentences.append(
-            f"Columns matter by their weights ({_weights(asked)}{learned}): {RULES[workload.weight_rule]}."
-        )
+        sentences.append(f"Columns matter by their weights ({weights}{rest}{learned}): {RULES[workload.weight_rule]}.")
     sentences += _unused(asked)
     if not sentences:
         sentences.append("No purpose was stated: every column counts the same.")
@@ -270,25 +256,15 @@ def _purpose(asked: ReleaseRequest) -> list[str]:
     elif workload.min_gain and (aims or workload.objective.clusters):
         sentences.append(f"A split that gains less than {workload.min_gain:g} is not made.")
     if asked.grown_by is not None:
-        sentences.append(
+        how = (
             f"Regions are the spans of a k-anonymous decision tree ({asked.grown_by}): what it can make of a person's "
             "quasi-identifiers, whatever the person's other values are."
         )
     elif asked.refined_by is None:
-        sentences.append(f"Splits were chosen by {method_name(workload, asked.aims)}.")
+        how = f"Splits were chosen by {method_name(workload, asked.aims)}."
     else:
-        sentences.append(
-            f"Every column was refined by itself, one refinement after another, chosen by {asked.refined_by}."
-        )
-    return sentences
-
-
-def _explored(tried: int) -> str:
-    """How many ways were tried and by which rule one was chosen; the ways themselves are not public."""
-    return (
-        f"{UNKNOWN_USE}{tried} ways to weigh columns were tried and held against each other by their figures "
-        f"({', '.join(FIGURES.values())}). Published is, {RULE}. The others are not published."
-    )
+        how = f"Every column was refined by itself, one refinement after another, chosen by {asked.refined_by}."
+    return [*sentences, how]
 
 
 def _unused(asked: ReleaseRequest) -> list[str]:
@@ -304,13 +280,6 @@ def _unused(asked: ReleaseRequest) -> list[str]:
             "public."
         )
     return sentences
-
-
-def _clustering(asked: ReleaseRequest) -> str:
-    """The features, and how much each counts."""
-    weights = feature_weights(asked.workload, list(asked.quasi_identifiers))
-    words = [f"{name} (weight {weight:g})" if weight != 1 else name for name, weight in weights.items()]
-    return f"Made for clustering: rows of a region are to be alike in {joined(words)}."
 
 
 def _denoised(workload: Workload, aims: Sequence[Aim]) -> str:
@@ -385,7 +354,7 @@ def _target_types(spec: Spec, schema: Schema, rows: RawColumns) -> dict[str, Col
 
 def manifest_spec(draft: Draft) -> dict[str, Any]:
     """The spec as everybody may know it. It says of which type the targets are: new data must not be read otherwise."""
-    rows = raw_columns(draft)
+    rows = draft.raw_columns
     types = _target_types(draft.spec, draft.schema, rows)
     columns = (replace(column, type=types.get(column.name, column.type)) for column in draft.schema.columns)
     return public_tables(draft.spec, Schema(tuple(columns)), types=_types(draft.schema, rows))
@@ -402,7 +371,7 @@ def asked_of(draft: Draft) -> dict[str, Any]:
         draft.recoding.quasi_identifiers,
         demands=manifest_spec(draft)["privacy"]["diversity"],
         workload=workload,
-        aims=aims_of(workload, draft.schema, raw_columns(draft), steered=draft.steered),
+        aims=aims_of(workload, draft.schema, draft.raw_columns, steered=draft.steered),
         tried=None if draft.exploration is None else len(draft.exploration["candidates"]),
     )
     return asked_content(asked)

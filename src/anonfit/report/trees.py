@@ -42,25 +42,19 @@ OUTSIDERS = "Persons whose rows the tree was not taught with: it predicts their 
 
 
 def asked_of_tree(
-    tree: ReleasedTree,
-    *,
-    k: int,
-    diversity: Sequence[Mapping[str, Any]],
-    max_confidence: float,
-    variant: str,
-    cut_points: str,
+    tree: ReleasedTree, tables: Mapping[str, Any], diversity: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """What was asked of a tree."""
+    """What was asked of a tree, by the tables of its public spec and its demands on private columns."""
     return {
-        "k": k,
+        "k": tables["privacy"]["k"],
         "public": list(tree.public),
         "private": list(tree.private),
         "class": tree.target,
         "class_is_public": tree.class_is_public,
         "diversity": [dict(demand) for demand in diversity],
-        "max_confidence": max_confidence,
-        "variant": variant,
-        "cut_points": cut_points,
+        "max_confidence": tables["privacy"]["max_confidence"],
+        "variant": tables["method"]["variant"],
+        "cut_points": tables["method"]["cut_points"],
         "populations": str(tree.populations),
     }
 
