@@ -25,6 +25,7 @@ from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.algorithms.trees.making import TreeRequest, anonymize_by_tree
 from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.errors import AnonfitError
+from anonfit.metrics.arrays import Flags, Floats, Integers
 from anonfit.metrics.losses import common_extents, disagreements, unnamed_values
 from anonfit.metrics.registry import RecodedTable, content
 from anonfit.metrics.workload import CodedTarget, coded_targets, leaned, selections_together
@@ -43,7 +44,7 @@ class RegionLearner:
 
     recoding: Recoding
     classes: pl.Series
-    likely: NDArray[np.int64]  # (node,) the number of its most likely class
+    likely: Integers  # (node,) the number of its most likely class
 
     @classmethod
     def taught(cls, recoding: Recoding, frame: pl.DataFrame, target: str) -> RegionLearner:
@@ -87,7 +88,7 @@ class Gain:
         return self.share < -self.noise
 
 
-def paired_gain(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> Gain:
+def paired_gain(before: Flags, after: Flags) -> Gain:
     """What was gained from one way to predict to another, each right or wrong of every row. (row,)
 
     Example:
@@ -101,7 +102,7 @@ def paired_gain(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> Gain:
     return _mean_gain(differences)
 
 
-def _mean_gain(differences: NDArray[np.float64]) -> Gain:
+def _mean_gain(differences: Floats) -> Gain:
     return Gain(float(differences.mean()), 2 * float(differences.std(ddof=1)) / math.sqrt(len(differences)))
 
 
@@ -139,11 +140,11 @@ class HoldoutRequest:
 class Judged:
     """What regions, or no regions at all, tell of a target of the rows put aside."""
 
-    misses: NDArray[np.float64]  # (row,) of classes whether each is predicted wrong, of numbers the squared error
+    misses: Floats  # (row,) of classes whether each is predicted wrong, of numbers the squared error
     has_classes: bool
     owners: NDArray[np.uint32] | None = None  # (row,) whose it is, where a person may have several
 
-    def persons(self, rows: NDArray[np.bool_]) -> int:
+    def persons(self, rows: Flags) -> int:
         """The persons of some rows."""
         return int(rows.sum()) if self.owners is None else len(np.unique(self.owners[rows]))
 
@@ -203,17 +204,13 @@ class Holdout:
 
 
 def _judged(
-    target: CodedTarget,
-    parent: NDArray[np.int64],
-    nodes: NDArray[np.int64],
-    reached: NDArray[np.int64],
-    owners: NDArray[np.uint32] | None,
+    target: CodedTarget, parent: Integers, nodes: Integers, reached: Integers, owners: NDArray[np.uint32] | None
 ) -> Judged:
     """What is predicted of a target. nodes: of the known rows; reached, owners: of the others."""
     count = len(nodes)
     if target.has_classes:
         pairs = np.bincount(nodes * target.width + target.values[:count], minlength=len(parent) * target.width)
-        classes: NDArray[np.float64] = pairs.reshape(len(parent), target.width).astype(np.float64)
+        classes: Floats = pairs.reshape(len(parent), target.width).astype(np.float64)
         likely = leaned(classes, classes.sum(axis=1), parent).argmax(axis=1)
         return Judged((likely[reached] != target.values[count:]).astype(np.float64), has_classes=True, owners=owners)
     has_number, known = target.known[:count], target.known[count:]
@@ -240,7 +237,7 @@ def draw_holdout(setting: HoldoutRequest) -> Holdout | None:
     return Holdout(setting, chosen[:cut], chosen[cut:], targets)
 
 
-def _drawn(setting: HoldoutRequest, most: int) -> tuple[NDArray[np.int64], NDArray[np.uint32] | None]:
+def _drawn(setting: HoldoutRequest, most: int) -> tuple[Integers, NDArray[np.uint32] | None]:
     """Some rows in an order drawn at random, a person's rows together, and whose all rows are."""
     rng = np.random.default_rng(setting.seed)
     rows = len(setting.frame)

@@ -34,6 +34,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.engines.tree import Parts
+from anonfit.metrics.arrays import AnyIntegers, Floats, Integers
 from anonfit.metrics.detail import Detail
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
@@ -59,7 +60,7 @@ Extents = dict[str, Extent]
 """Of the ordered columns with cuts, or a declared domain, by name."""
 
 
-def places(cuts: Sequence[Cut], scale: Scale) -> NDArray[np.float64]:
+def places(cuts: Sequence[Cut], scale: Scale) -> Floats:
     """Where cuts stand: numbers as they are, dates and times in days since 1970."""
     if scale.is_number:
         return np.array([float(cut) for cut in cuts], dtype=np.float64)
@@ -137,15 +138,13 @@ def observed_extents(recoding: Recoding, frame: pl.DataFrame) -> Extents:
     return extents
 
 
-def numbers_on_line(values: pl.Series) -> NDArray[np.float64]:
+def numbers_on_line(values: pl.Series) -> Floats:
     """Values of an ordered column as numbers, dates and times in days since 1970; NaN where one is missing."""
     on_line = values.dt.epoch("us") / MICROSECONDS_A_DAY if values.dtype in (pl.Date, pl.Datetime) else values
     return on_line.cast(pl.Float64).to_numpy()
 
 
-def _persons_of(
-    nodes: NDArray[np.integer[Any]], counts: NDArray[Any] | None, withheld: int
-) -> tuple[NDArray[Any], NDArray[np.int64], int]:
+def _persons_of(nodes: AnyIntegers, counts: NDArray[Any] | None, withheld: int) -> tuple[NDArray[Any], Integers, int]:
     """The nodes that rows were released in, the persons of each, and how many persons are withheld."""
     used, which = np.unique(nodes, return_inverse=True)
     persons = np.zeros(len(used), np.int64)
@@ -182,7 +181,7 @@ class Losses:
 
 def losses(
     recoding: Recoding,
-    nodes: NDArray[np.integer[Any]],
+    nodes: AnyIntegers,
     *,
     extents: Extents | None = None,
     unnamed: Mapping[str, int] | None = None,
@@ -208,9 +207,7 @@ def losses(
     return Losses(tuple(lines))
 
 
-def _losses(
-    column: RecodedColumn, parts: Parts, extent: Extent | None, unnamed: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _losses(column: RecodedColumn, parts: Parts, extent: Extent | None, unnamed: int) -> tuple[Floats, Floats]:
     """NCP and LM of parts of a column. (part,)"""
     if isinstance(column, NominalCells):
         more = unnamed - 1 if column.other is not None else 0
@@ -227,7 +224,7 @@ def _losses(
     return loss, loss
 
 
-def _cells_of(parts: Parts) -> NDArray[np.int64]:
+def _cells_of(parts: Parts) -> Integers:
     """How many cells each part has."""
     counts = parts.last - parts.first + 1
     by_set = parts.set_of >= 0
@@ -235,7 +232,7 @@ def _cells_of(parts: Parts) -> NDArray[np.int64]:
     return counts
 
 
-def _holds(parts: Parts, cell: int) -> NDArray[np.int64]:
+def _holds(parts: Parts, cell: int) -> Integers:
     """1 for the parts that hold a cell, else 0."""
     holds = (parts.first <= cell) & (cell <= parts.last)
     by_set = parts.set_of >= 0
@@ -245,9 +242,7 @@ def _holds(parts: Parts, cell: int) -> NDArray[np.int64]:
     return holds.astype(np.int64)
 
 
-def _widths(
-    column: OrderedCells, first: NDArray[np.int64], last: NDArray[np.int64], extent: Extent | None
-) -> NDArray[np.float64]:
+def _widths(column: OrderedCells, first: Integers, last: Integers, extent: Extent | None) -> Floats:
     """The share of a column's width that intervals take; everything where nothing is cut."""
     if extent is None or not column.cuts:
         return np.ones(len(first))
@@ -256,7 +251,7 @@ def _widths(
         return np.where((first == 0) & (last == len(cuts)), 1.0, 0.0)
     edges = np.clip(np.concatenate([[extent.low], cuts, [extent.high]]), extent.low, extent.high)
     shares = (edges - extent.low) / (extent.high - extent.low)
-    widths: NDArray[np.float64] = shares[last + 1] - shares[first]
+    widths: Floats = shares[last + 1] - shares[first]
     return widths
 
 
@@ -282,7 +277,7 @@ class Discernibility:
         return self.columns[name] / self.persons**2 if self.persons else 0.0
 
 
-def column_discernibility(sizes: NDArray[np.integer[Any]] | Sequence[int], withheld: int = 0) -> int:
+def column_discernibility(sizes: AnyIntegers | Sequence[int], withheld: int = 0) -> int:
     """Σ|E|² of groups of these sizes; a withheld person cannot be told from anybody."""
     whole = [int(size) for size in sizes]
     return sum(size * size for size in whole) + withheld * (sum(whole) + withheld)
@@ -290,7 +285,7 @@ def column_discernibility(sizes: NDArray[np.integer[Any]] | Sequence[int], withh
 
 def weighted_discernibility(
     recoding: Recoding,
-    nodes: NDArray[np.integer[Any]],
+    nodes: AnyIntegers,
     *,
     weights: Mapping[str, float] | None = None,
     counts: NDArray[Any] | None = None,
@@ -353,7 +348,7 @@ def distributions(
     return generalized + [{"column": name, "bars": _of_values(rows[name])} for name in raw]
 
 
-def _of_cells(column: RecodedColumn, after: NDArray[np.float64], cells: NDArray[np.int32]) -> list[dict[str, Any]]:
+def _of_cells(column: RecodedColumn, after: Floats, cells: NDArray[np.int32]) -> list[dict[str, Any]]:
     """The bars of a quasi-identifier: runs of cells, or the names that most persons have and all others."""
     before = np.bincount(cells, minlength=column.size) / max(len(cells), 1)
     if isinstance(column, NominalCells) and column.size > BARS:
@@ -373,7 +368,7 @@ def _end(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def _edges(numbers: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def _edges(numbers: Floats) -> Floats | None:
     """The ends of equal parts of finite numbers; None where floats have no room for them."""
     with np.errstate(over="ignore", invalid="ignore"):
         edges = np.linspace(numbers.min(initial=np.inf), numbers.max(initial=-np.inf), BARS + 1)

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from anonfit.metrics.arrays import AnyIntegers
 from anonfit.metrics.clusters import ClusterFigures
 from anonfit.metrics.groups import ClassEntropy, GroupFigures, class_entropy, group_figures, sizes_of
 from anonfit.metrics.losses import Discernibility, Extents, Losses, losses, observed_extents, weighted_discernibility
@@ -36,14 +37,14 @@ class RecodedTable:
     """A release as metrics see it: in which region each row is, and for how many persons it stands."""
 
     recoding: Recoding
-    nodes: NDArray[np.integer[Any]] | None
+    nodes: AnyIntegers | None
     """(row,) the node of each row, -1 for a row that is withheld; None where regions cannot be told from labels."""
     k: int = 1
     counts: NDArray[Any] | None = None
     """(row,) how many persons each row stands for; None: one."""
-    group_of: NDArray[np.integer[Any]] | None = None
+    group_of: AnyIntegers | None = None
     """(row,) the group of each row, where nodes are not known."""
-    sizes: NDArray[np.integer[Any]] | None = None
+    sizes: AnyIntegers | None = None
     """(group,) the persons of each group, where rows do not tell them because persons have several."""
     knows_persons: bool = True
     withheld: int = 0
@@ -53,7 +54,7 @@ class RecodedTable:
     unnamed: Mapping[str, int] | None = None
     """How many values are in the leaf of values that a nominal column does not name; one if not given."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    classes: Mapping[str, NDArray[np.integer[Any]]] = field(default_factory=dict)
+    classes: Mapping[str, AnyIntegers] = field(default_factory=dict)
     """The class of each row, for each target that has classes."""
     clusters: ClusterFigures | None = None
     imprecision: float | None = None
@@ -62,7 +63,7 @@ class RecodedTable:
 
     @classmethod
     def of_rows(
-        cls, recoding: Recoding, frame: pl.DataFrame, nodes: NDArray[np.integer[Any]], persons: Persons, **known: Any
+        cls, recoding: Recoding, frame: pl.DataFrame, nodes: AnyIntegers, persons: Persons, **known: Any
     ) -> RecodedTable:
         """The release of raw rows: columns are measured by the range of their values, which is not for the public."""
         sizes = persons.of_groups(nodes.astype(np.int64), int(nodes.max(initial=0)) + 1)
@@ -82,20 +83,15 @@ class RecodedTable:
         return known[need]
 
     @property
-    def _groups_of_rows(self) -> NDArray[np.integer[Any]]:
+    def _group_of_rows(self) -> AnyIntegers:
         groups = self.nodes if self.group_of is None else self.group_of
         assert groups is not None
         return groups
 
-    @property
-    def _regions_of_rows(self) -> NDArray[np.integer[Any]]:
-        assert self.nodes is not None
-        return self.nodes
-
     @cached_property
     def groups(self) -> GroupFigures:
         """The sizes of its groups."""
-        rows, counts = self._groups_of_rows, self.counts
+        rows, counts = self._group_of_rows, self.counts
         is_lost = rows < 0
         lost = self.withheld + int(is_lost.sum() if counts is None else counts[is_lost].sum())
         return group_figures(sizes_of(rows, counts) if self.sizes is None else self.sizes, k=self.k, withheld=lost)
@@ -103,26 +99,21 @@ class RecodedTable:
     @cached_property
     def losses(self) -> Losses:
         """What its columns lost by generalizing."""
-        return losses(
-            self.recoding,
-            self._regions_of_rows,
-            extents=self.extents,
-            unnamed=self.unnamed,
-            counts=self.counts,
-            withheld=self.withheld,
-        )
+        assert self.nodes is not None
+        known: Any = {"counts": self.counts, "withheld": self.withheld}
+        return losses(self.recoding, self.nodes, extents=self.extents, unnamed=self.unnamed, **known)
 
     @cached_property
     def discernibility(self) -> Discernibility:
         """How many persons each column alone leaves together."""
-        return weighted_discernibility(
-            self.recoding, self._regions_of_rows, weights=self.weights, counts=self.counts, withheld=self.withheld
-        )
+        assert self.nodes is not None
+        known: Any = {"counts": self.counts, "withheld": self.withheld}
+        return weighted_discernibility(self.recoding, self.nodes, weights=self.weights, **known)
 
     @cached_property
     def targets(self) -> tuple[ClassEntropy, ...]:
         """How mixed the classes of targets are in its groups."""
-        rows = self._groups_of_rows
+        rows = self._group_of_rows
         return tuple(
             class_entropy(name, rows, codes, counts=self.counts, withheld=self.withheld)
             for name, codes in self.classes.items()
@@ -212,6 +203,10 @@ def _of_losses(name: str) -> Callable[[RecodedTable], dict[str, float]]:
 
 def _of_targets(name: str) -> Callable[[RecodedTable], dict[str, float]]:
     return lambda table: {target.column: getattr(target, name) for target in table.targets}
+
+
+def _evaluated(name: str, needs: Need, path: str, words: str, formula: str) -> Metric:
+    return Metric(name, needs, attrgetter(path), formula, ("evaluate",), words=words)
 
 
 def _of_queries(name: str, words: str, formula: str) -> Metric:
@@ -335,37 +330,27 @@ METRICS = (
         "column",
         digits=3,
     ),
-    Metric(
-        "cluster_agreement",
-        "clusters",
-        attrgetter("clusters.agreement"),
-        "adjusted Rand index",
-        ("evaluate",),
-        words="clusters: agreement",
-    ),
-    Metric(
+    _evaluated("cluster_agreement", "clusters", "clusters.agreement", "clusters: agreement", "adjusted Rand index"),
+    _evaluated(
         "cluster_within",
         "clusters",
-        attrgetter("clusters.within_release"),
+        "clusters.within_release",
+        "variance within",
         "the share of the raw variance that is left within clusters of the release",
-        ("evaluate",),
-        words="variance within",
     ),
-    Metric(
+    _evaluated(
         "cluster_within_original",
         "clusters",
-        attrgetter("clusters.within_original"),
+        "clusters.within_original",
+        "within the original's",
         "the share of the raw variance that is left within clusters of the raw rows",
-        ("evaluate",),
-        words="within the original's",
     ),
-    Metric(
+    _evaluated(
         "imprecision",
         "selections",
-        attrgetter("imprecision"),
+        "imprecision",
+        "selections: rows not meant",
         "Σ over selections of weight · rows of the answer that do not satisfy it",
-        ("evaluate",),
-        words="selections: rows not meant",
     ),
     _of_queries(
         "imprecision", "a query: rows not meant", "the mean over queries of rows of the answer that are not meant"

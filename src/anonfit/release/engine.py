@@ -234,9 +234,13 @@ def is_ready(*, models: bool, refining: bool, ahead: bool) -> bool:
     """Whether the kernels are compiled; if so, they are loaded in the background (`ahead`)."""
     from anonfit.engines.memory import warming
 
+    def warm_up() -> None:
+        with suppress(Exception):  # the run itself meets whatever fails here, unless it has ended already
+            (warming.warm_refining if refining else warming.warm_up)(models=models)
+
     is_compiled = warming.is_compiled(models=models, refining=refining)
     if is_compiled and ahead:
-        Thread(target=_try_to_warm_up, args=(models, refining), name="anonfit-warm-up").start()
+        Thread(target=warm_up, name="anonfit-warm-up").start()
     return is_compiled
 
 
@@ -266,14 +270,6 @@ def _compile_the_rest(words: list[str]) -> None:
         from anonfit.engines.memory import warming
 
         warming.warm_finding(models=WITH_MODELS in words)
-
-
-def _try_to_warm_up(models: bool, refining: bool) -> None:
-    """The run itself meets whatever fails here, unless it has ended already."""
-    from anonfit.engines.memory import warming
-
-    with suppress(Exception):
-        (warming.warm_refining if refining else warming.warm_up)(models=models)
 
 
 @contextmanager

@@ -384,16 +384,8 @@ def _curve(rows: holdout.Holdout | None, ks: Sequence[int]) -> Curve:
 
 
 def risk_utility_curve(spec: Spec, source: Any = None, *, ks: Sequence[int]) -> list[dict[str, Any]]:
-    """What releases of other k would be worth.
-
-    Args:
-        spec: What is asked; its own k does not matter.
-        source: A path or frame in place of the spec's.
-        ks: The k to try.
-
-    Returns:
-        For each k, ascending, the risk that it allows and how useful regions are on rows they were not made of. All of
-        it is for the owner of the data: the disclosure rule was not applied.
+    """What releases of each k, ascending, would be worth: the risk that it allows and how useful regions are on rows
+    they were not made of. All of it is for the owner of the data: the disclosure rule was not applied.
     """
     ks = read_ks(ks)
     draft = make(replace(spec, privacy=replace(spec.privacy, k=ks[0])), source=source)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from anonfit.algorithms.trees.released import ReleasedTree, read_model
 from anonfit.auditing import api, trees
 from anonfit.engines.contract import ENGINES
-from anonfit.errors import ReleaseError, SpecError, listed, refuse_fork
+from anonfit.errors import AnonfitError, AuditFailed, ReleaseError, SpecError, listed, refuse_fork
 from anonfit.recoding.columns import NominalCells, OrdinalCells
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import read_recoding
@@ -149,27 +149,20 @@ def check_free(target: Path, *, replace: bool) -> None:
             continue
         if not replace:
             raise ReleaseError(taken(place))
-        if place.is_symlink() or not (_is_release(place) if place == target else _is_record(place)):
+        if place.is_symlink() or not _is_ours(place, is_release=place == target):
             what = "a release" if place == target else "an internal record of one"
             raise ReleaseError(f"{place} is not {what}, so it is not replaced; choose another place.")
 
 
-def _is_release(folder: Path) -> bool:
-    """Whether a folder is one that we made: others have a manifest, too."""
+def _is_ours(place: Path, *, is_release: bool) -> bool:
+    """Whether a folder has a manifest as we write them, or a file begins as our records."""
     try:
-        return json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["format"] in KINDS
+        if is_release:
+            return json.loads((place / MANIFEST).read_text(encoding="utf-8"))["format"] in KINDS
+        with place.open(encoding="utf-8") as file:
+            return (f'"format": "{RECORD}"' if place.suffix == ".json" else PAGE) in file.read(1 << 10)
     except (OSError, ValueError, TypeError, KeyError):
         return False
-
-
-def _is_record(path: Path) -> bool:
-    """Whether a file begins as the records that we write."""
-    try:
-        with path.open(encoding="utf-8") as file:
-            begin = file.read(1 << 10)
-    except (OSError, ValueError):
-        return False
-    return (f'"format": "{RECORD}"' if path.suffix == ".json" else PAGE) in begin
 
 
 def publish(
@@ -177,18 +170,23 @@ def publish(
     target: Path,
     manifest: Mapping[str, Any],
     *,
-    load: Callable[[Path], object],
+    audit: Callable[[Path], object],
     records: Mapping[str, str],
     replace: bool = False,
 ) -> None:
-    """Write the manifest of a release in a working folder, with the hashes of all files (it has some), load it as
-    others will, and give it and its internal records their names.
+    """Write the manifest of a release in a working folder, with the hashes of all files (it has some), load and audit
+    it as others will, and give it and its internal records their names.
     """
     known = manifest["files"]
     files = {path.name: known.get(path.name) or file_hash(path) for path in sorted(folder.iterdir())}
     text = json.dumps({**manifest, "files": files}, indent=1, ensure_ascii=False) + "\n"
     write_new(folder / MANIFEST, text)
-    load(folder)
+    try:
+        audit(folder)
+    except AuditFailed:
+        raise
+    except AnonfitError as error:
+        raise AuditFailed(f"what was written cannot be loaded, so nothing is published: {error}") from None
     for ending, record in records.items():
         write_new(folder.with_name(ending), record)
     _give_name(folder, target, replace=replace)
@@ -229,7 +227,9 @@ def read_manifest(folder: Path, expected: str = FORMAT) -> dict[str, Any]:
         raise ReleaseError(
             f"{folder} is not a release: it has no {MANIFEST}; it may have been cut short while it was written."
         )
-    _check_entries(folder)
+    for entry in folder.iterdir():  # a link would lead out of the release, a pipe would never end
+        if entry.is_symlink() or not entry.is_file():
+            raise ReleaseError(f"{entry} is not a file of the release itself, but a folder, link or device.")
     try:
         manifest = parse_json(read_text(path, "manifest", ReleaseError, megabytes=64))
         entries = JsonPart(manifest).named()
@@ -264,13 +264,6 @@ def _described(manifest: JsonPart, expected: str) -> dict[str, JsonPart]:
     # Earlier versions made some releases without notes.
     parts["files"].table([name for name in files if name not in NOTES], [name for name in files if name in NOTES])
     return parts
-
-
-def _check_entries(folder: Path) -> None:
-    """A release is made of files: a link would lead out of it, a pipe would never end."""
-    for path in folder.iterdir():
-        if path.is_symlink() or not path.is_file():
-            raise ReleaseError(f"{path} is not a file of the release itself, but a folder, link or device.")
 
 
 def _check_files(folder: Path, files: dict[str, str]) -> None:

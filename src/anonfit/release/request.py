@@ -28,7 +28,6 @@ from anonfit.tables.schema import ColumnType, Role, Schema
 from anonfit.workload.objectives import feature_weights
 from anonfit.workload.targets import TargetRequest, Workload, is_numeric
 
-TREE = "k-anonymous decision tree"
 GIVEN_MODEL = "as a given model predicts it"
 UNKNOWN_USE = "The use is not known: "
 RULES = {
@@ -80,6 +79,15 @@ class ReleaseRequest:
         if not self.spec.method.capabilities.grows_tree:
             return None
         return "C4.5" if self.spec.method.variant == "c45" else "ID3"
+
+    @property
+    def algorithm(self) -> str:
+        """The name of what made the regions."""
+        if self.grown_by is not None:
+            return f"k-anonymous decision tree ({self.grown_by})"
+        if self.refined_by is not None:
+            return f"top-down refinement (TDR) by {self.refined_by}"
+        return method_name(self.workload, self.aims)
 
     @property
     def several(self) -> list[dict[str, Any]]:
@@ -153,7 +161,7 @@ def asked_content(asked: ReleaseRequest) -> dict[str, Any]:
         "waived": asked.waived,
         "decisions": spec.decisions,
         **({"attack_limit": privacy.attack_limit} if privacy.attack_limit < 1 else {}),
-        "algorithm": _algorithm(asked),
+        "algorithm": asked.algorithm,
         "targets": [
             {
                 "column": aim.request.column,
@@ -177,14 +185,6 @@ def asked_content(asked: ReleaseRequest) -> dict[str, Any]:
     }
 
 
-def _algorithm(asked: ReleaseRequest) -> str:
-    if asked.grown_by is not None:
-        return f"{TREE} ({asked.grown_by})"
-    if asked.refined_by is None:
-        return method_name(asked.workload, asked.aims)
-    return f"top-down refinement (TDR) by {asked.refined_by}"
-
-
 def _demands(asked: ReleaseRequest) -> list[str]:
     """A sentence for each demand."""
     privacy, sentences = asked.spec.privacy, []
@@ -197,14 +197,14 @@ def _demands(asked: ReleaseRequest) -> list[str]:
             sentence += f" This follows from what is asked of {joined(several[implying]['columns'])}."
         sentences.append(sentence)
     for demand in asked.demands:
-        settings = [
-            f"{parameter.name} = {_value(demand[parameter.name])}"
-            for parameter in MODELS[demand["model"]].parameters
-            if demand.get(parameter.name) is not None and demand[parameter.name] is not False
-        ]
-        sentences.append(
-            f"{demand['column']}: {demand['model']} with {', '.join(settings)}: {MODELS[demand['model']].words}."
-        )
+        model, settings = MODELS[demand["model"]], []
+        for parameter in model.parameters:
+            value = demand.get(parameter.name)
+            if value is not None and value is not False:
+                is_number = isinstance(value, int | float) and value is not True
+                text = f"{value:g}" if is_number else "true" if value is True else str(value)
+                settings.append(f"{parameter.name} = {text}")
+        sentences.append(f"{demand['column']}: {demand['model']} with {', '.join(settings)}: {model.words}.")
     sentences += [nothing_asked(name, reason) for name, reason in asked.waived.items()]
     released = [column.name for column in asked.schema.of_role(Role.TARGET)]
     capped = [target.column for target in asked.spec.capped_targets if target.column in released]
@@ -261,7 +261,7 @@ def _purpose(asked: ReleaseRequest) -> list[str]:
             "quasi-identifiers, whatever the person's other values are."
         )
     elif asked.refined_by is None:
-        how = f"Splits were chosen by {method_name(workload, asked.aims)}."
+        how = f"Splits were chosen by {asked.algorithm}."
     else:
         how = f"Every column was refined by itself, one refinement after another, chosen by {asked.refined_by}."
     return [*sentences, how]
@@ -302,12 +302,6 @@ def _aim_words(aim: Aim) -> str:
         kind = GIVEN_MODEL
     weight = f", weight {request.weight:g}" if request.weight != 1 else ""
     return f"{request.column} ({kind}{weight}{', released generalized' if aim.is_generalized else ''})"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
 # --- of a draft, for the audit, the manifest and the report ------------------------------------------------------

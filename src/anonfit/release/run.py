@@ -7,7 +7,6 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -105,7 +104,11 @@ def make(
             notices = _notices(engine, schema, source, options)
             if not ready:  # whatever can be refused before that is refused
                 engines.prepare(stage, **kernels, ahead=False)
-            spec, asked = _with_log(spec, schema, engine, stage)
+            asked: tuple[Asked, ...] = ()
+            if spec.workload.query_log is not None:
+                stage("Reading the query log")
+                with nullcontext() if isinstance(engine, InMemory) else without_row_numbers():
+                    spec, asked = with_query_log(spec, schema.columns, engines.raw_rows(engine, schema))
             spec = spec.settled(engine.rows)
             spec, result, exploration = _anonymized(engine, spec, schema, threads, stage, stopping)
             result = replace(result, recoding=_worded(result.recoding, spec))
@@ -151,15 +154,6 @@ def _worded(recoding: Recoding, spec: Spec) -> Recoding:
         fault = "output.intervals = 'closed' is of whole numbers, and no quasi-identifier has these; remove it."
         raise SpecError([fault])
     return recoding.written(closed=closed)
-
-
-def _with_log(spec: Spec, schema: Schema, engine: Engine, stage: Stage) -> tuple[Spec, tuple[Asked, ...]]:
-    """The spec with what its query log teaches, and the questions of the log, those of most queries first."""
-    if spec.workload.query_log is None:
-        return spec, ()
-    stage("Reading the query log")
-    with nullcontext() if isinstance(engine, InMemory) else without_row_numbers():
-        return with_query_log(spec, schema.columns, engines.raw_rows(engine, schema))
 
 
 def _anonymized(
@@ -299,10 +293,13 @@ def _allowed(
     """
     rows = np.arange(len(frame))
     demands = bind.demands_of(spec)
+
+    def values(name: str) -> KnownValues:
+        return KnownValues(kept.select(name), None, persons)
+
     while len(rows):
         kept = frame[rows]
         persons = persons_in(schema, kept)
-        values = partial(_values, kept, persons)
         constraints = bind_constraints(demands, schema, values) if spec.privacy.has_models else []
         fine = np.ones(len(rows), np.bool_)
         for k, groups in groupings:
@@ -311,10 +308,6 @@ def _allowed(
             return rows
         rows = rows[fine]
     return rows
-
-
-def _values(frame: pl.DataFrame, persons: Persons, name: str) -> KnownValues:
-    return KnownValues(frame.select(name), None, persons)
 
 
 def _fine(persons: Persons, constraints: Sequence[Constraint], groups: NDArray[np.int64], k: int) -> NDArray[np.bool_]:

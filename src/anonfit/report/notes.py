@@ -8,12 +8,11 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from io import StringIO
-from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 from anonfit.recoding.columns import NominalCells, OrdinalCells, RecodedColumn
-from anonfit.report.words import counted, joined
+from anonfit.report.words import counted, joined, text_of
 from anonfit.tables.scales import Scale, cut_text
 
 README, CODEBOOK = "README.txt", "codebook.csv"
@@ -142,15 +141,9 @@ def tree_readme_text(report: Json, manifest: Json) -> str:
 
 
 def _readme(template: str, report: Json, manifest: Json, **context: Any) -> str:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    filters: Any = {"line": _line, "paragraph": _wrapped, "item": _item, "joined": joined, "counted": counted}
+    return text_of(template, report=report, manifest=manifest, spec=manifest["spec"], **context, **filters)
 
-    texts = Environment(  # noqa: S701 - it is a text, in which nothing is escaped
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    texts.filters |= {"line": _line, "paragraph": _wrapped, "item": lambda text: _wrapped(text, "- ", "  ")}
-    texts.filters |= {"joined": joined, "counted": counted}
-    return texts.get_template(template).render(report=report, manifest=manifest, spec=manifest["spec"], **context)
+
+def _item(text: str) -> str:
+    return _wrapped(text, "- ", "  ")

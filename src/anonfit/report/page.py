@@ -19,6 +19,7 @@ from anonfit.errors import RequestError, printable
 from anonfit.report.content import PRESETS
 from anonfit.report.pictures import bars, curve_lines, figure, key, paired_bars, stack, tiling_figure
 from anonfit.report.words import (
+    TEMPLATES,
     counted,
     joined,
     number_text,
@@ -33,7 +34,6 @@ from anonfit.runtime.files import write_file
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-TEMPLATES = Path(__file__).parent / "templates"
 Report = Mapping[str, Any]
 """What is in report.json, or in the owner's internal record."""
 HEADLINES = {
@@ -68,7 +68,6 @@ ANNEX = {
 }
 """Sections by the names of their templates; one of which a report has nothing to tell is left out."""
 HOLDS = {True: "holds", False: "does not hold", None: "could not be checked"}
-COLUMN_METRICS = {"ncp": "NCP", "together": "Pairs not told apart"}
 MOST_CURVES = 6
 SPANS = (
     ("s0", "at most 5 % of all fit the label"),
@@ -81,10 +80,6 @@ OF_ALL_TOGETHER = (
     "Each quasi-identifier alone holds what was asked of it. The figures here are about someone who knows all of them "
     "together, of whom nothing was asked."
 )
-ATTACKERS = {
-    "prosecutor": "knows that the person is in the file",
-    "journalist": "knows that the person is in the population",
-}
 
 
 # --- lines and pictures -----------------------------------------------------------------------------------------
@@ -145,9 +140,10 @@ def findings(audit: Report) -> list[tuple[str, str]]:
 
 def attackers(audit: Report) -> list[tuple[str, ...]]:
     """A line for each attacker whose risk was measured."""
+    known = {"prosecutor": "in the file", "journalist": "in the population"}
     rows = [
-        (name, knows, share_text(risk["highest"]), share_text(risk["average"]))
-        for name, knows in ATTACKERS.items()
+        (name, f"knows that the person is {place}", share_text(risk["highest"]), share_text(risk["average"]))
+        for name, place in known.items()
         if (risk := audit.get(name))
     ]
     return [*rows, ("marketer", "links everybody at once", "", share_text(audit["marketer"]))]
@@ -190,25 +186,29 @@ def _targets(curve: Report) -> list[str]:
 
 def curve_table(curve: Report) -> dict[str, Any]:
     """The heads of the figures that were measured over k, and a row for each k."""
-    names = _targets(curve)
+    points = curve["points"]
     rest = {
         "Precision of selections": "precision",
         "Detail kept": "kept",
         "Highest risk": "highest_risk",
         "Average risk": "average_risk",
     }
-    rows = []
-    for point in curve["points"]:
-        values = {target["column"]: target["value"] for target in point["targets"]}
-        rows.append([*(values.get(name) for name in names), *(point[name] for name in rest.values())])
-    heads = [*names, *rest]
-    used = [index for index in range(len(heads)) if any(row[index] is not None for row in rows)]
-    cells = [["none" if row[index] is None else percent(row[index]) for index in used] for row in rows]
-    numbers = [str(point["k"]) for point in curve["points"]]
+    figures = [
+        *((name, _values_of(points, name)) for name in _targets(curve)),
+        *((head, [point[name] for point in points]) for head, name in rest.items()),
+    ]
+    measured = [(head, values) for head, values in figures if any(value is not None for value in values)]
+    cells = zip(
+        *(["none" if value is None else percent(value) for value in values] for _, values in measured), strict=True
+    )
     return {
-        "heads": [heads[index] for index in used],
-        "rows": [[k, *row] for k, row in zip(numbers, cells, strict=True)],
+        "heads": [head for head, _ in measured],
+        "rows": [[str(point["k"]), *row] for point, row in zip(points, cells, strict=True)],
     }
+
+
+def _values_of(points: Sequence[Report], target: str) -> list[float | None]:
+    return [{line["column"]: line["value"] for line in point["targets"]}.get(target) for point in points]
 
 
 def curves(curve: Report) -> list[Markup]:
@@ -221,8 +221,7 @@ def _curve(points: Sequence[Report], name: str | None) -> Markup:
     kept = [point["kept"] for point in points]
     lines, caption = [kept], "Detail kept"
     if name is not None:
-        values = [{target["column"]: target["value"] for target in point["targets"]}.get(name) for point in points]
-        lines, caption = [values, kept], f"{name} (line) and detail kept (dashed)"
+        lines, caption = [_values_of(points, name), kept], f"{name} (line) and detail kept (dashed)"
     words = ", ".join(
         f"k = {point['k']}: {share_in_words(value)}" for point, value in zip(points, lines[0], strict=True)
     )
@@ -254,9 +253,10 @@ def _way(line: Report) -> str:
 
 def lost(losses: Report) -> dict[str, Any]:
     """The heads of the metrics of columns, those without a title by their names as words, and a row for each column."""
+    titles = {"ncp": "NCP", "together": "Pairs not told apart"}
     names = [name for name in losses["columns"][0] if name not in ("column", "weight", "squares")]
     return {
-        "heads": [COLUMN_METRICS.get(name, name.replace("_", " ").capitalize()) for name in names],
+        "heads": [titles.get(name, name.replace("_", " ").capitalize()) for name in names],
         "rows": [
             (line["column"], f"{line['weight']:.2f}", *(percent(line[name]) for name in names))
             for line in losses["columns"]
@@ -286,7 +286,7 @@ class Head(NamedTuple):
 
 def _heads(words: str, more: Iterable[Sequence[str]] = ()) -> list[Head]:
     """The heads of a table, such as `Column|name; Kept|number`, and then `more`."""
-    return [Head(*head.split("|")) for head in words.split("; ") if head] + [Head(*head) for head in more]
+    return [Head(*head) for head in (*(head.split("|") for head in words.split("; ") if head), *more)]
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
