@@ -18,7 +18,7 @@ from anonfit.release.bind import demands_of, workload_of
 from anonfit.release.draft import Draft
 from anonfit.release.run import FIGURES
 from anonfit.report.content import nothing_asked
-from anonfit.report.words import joined
+from anonfit.report.words import joined, sentences_of
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import public_tables
 from anonfit.spec.settings import TARGET
@@ -30,14 +30,6 @@ from anonfit.workload.targets import TargetRequest, Workload, is_numeric
 
 GIVEN_MODEL = "as a given model predicts it"
 UNKNOWN_USE = "The use is not known: "
-RULES = {
-    "first": "the weight decides first, then the width",
-    "product": "weight times what a split is worth",
-    "blend": "a mean of the weight and what a split is worth",
-    "naive": "the weight decides first, then the width, whatever a split gains",
-    "probabilistic": "drawn at random, the likelier the more weight times what a split is worth",
-    "combined": "what a split gains, weight times width, and how evenly it divides",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +169,7 @@ def asked_content(asked: ReleaseRequest) -> dict[str, Any]:
         "selections": len(workload.selections),
         "weights": dict(workload.weights),
         **({"several_quasi_identifiers": several} if several else {}),
-        "sentences": [*_demands(asked), *_purpose(asked)],
+        "sentences": _sentences(asked),
         "values": str(spec.output.values),
         "regions": spec.output.regions,
         "order": spec.output.order,
@@ -185,110 +177,40 @@ def asked_content(asked: ReleaseRequest) -> dict[str, Any]:
     }
 
 
-def _demands(asked: ReleaseRequest) -> list[str]:
-    """A sentence for each demand."""
-    privacy, sentences = asked.spec.privacy, []
-    alone = {"columns": asked.quasi_identifiers, "k": privacy.k, "follows_from": None}
-    several = asked.several or [alone]
-    for entry in several:
-        k, implying = entry["k"], entry["follows_from"]
-        sentence = f"k = {k}: every combination of {joined(entry['columns'])} is shared by at least {k} persons."
-        if implying is not None:
-            sentence += f" This follows from what is asked of {joined(several[implying]['columns'])}."
-        sentences.append(sentence)
-    for demand in asked.demands:
-        model, settings = MODELS[demand["model"]], []
-        for parameter in model.parameters:
-            value = demand.get(parameter.name)
-            if value is not None and value is not False:
-                is_number = isinstance(value, int | float) and value is not True
-                text = f"{value:g}" if is_number else "true" if value is True else str(value)
-                settings.append(f"{parameter.name} = {text}")
-        sentences.append(f"{demand['column']}: {demand['model']} with {', '.join(settings)}: {model.words}.")
-    sentences += [nothing_asked(name, reason) for name, reason in asked.waived.items()]
-    released = [column.name for column in asked.schema.of_role(Role.TARGET)]
-    capped = [target.column for target in asked.spec.capped_targets if target.column in released]
-    if capped and privacy.max_confidence < 1:
-        sentences.append(
-            f"{joined(capped)}: no class has more than {privacy.max_confidence:.4g} of a group (max_confidence)."
-        )
-    if privacy.attack_limit < 1:
-        sentences.append(
-            "A model learned from all groups together is sure of the sensitive value of at most "
-            f"{privacy.attack_limit:.4g} of the persons (attack_limit)."
-        )
-    return sentences
+def _sentences(asked: ReleaseRequest) -> list[str]:
+    """Sentences on every demand, on what the release is for, and on how regions were chosen."""
+    workload, released = asked.workload, [column.name for column in asked.schema.of_role(Role.TARGET)]
+    features = feature_weights(workload, list(asked.quasi_identifiers)) if workload.objective.clusters else {}
+    return sentences_of(
+        "asked.txt",
+        request=asked,
+        models=MODELS,
+        capped=[target.column for target in asked.spec.capped_targets if target.column in released],
+        features=[f"{name} (weight {weight:g})" if weight != 1 else name for name, weight in features.items()],
+        has_weights=_has_weights(workload),
+        every_weight=set(asked.quasi_identifiers) <= set(workload.weights),
+        unknown_use=UNKNOWN_USE,
+        figures=list(FIGURES.values()),
+        rule=RULE,
+        stopped=STOPPED,
+        settings=_settings,
+        nothing_asked=nothing_asked,
+        aim_words=_aim_words,
+        joined=joined,
+        listed=listed,
+    )[""]
 
 
-def _purpose(asked: ReleaseRequest) -> list[str]:
-    """Sentences on what the release is for and how splits were chosen."""
-    workload = asked.workload
-    aims = [aim for aim in asked.aims if aim.is_used]
-    sentences = []
-    if asked.tried is not None:  # the ways themselves are not public
-        sentences.append(
-            f"{UNKNOWN_USE}{asked.tried} ways to weigh columns were tried and held against each other by their figures "
-            f"({', '.join(FIGURES.values())}). Published is, {RULE}. The others are not published."
-        )
-    if aims:
-        sentences.append(f"Made to predict {joined([_aim_words(aim) for aim in aims])}{_denoised(workload, aims)}.")
-    if workload.used_selections:
-        sentences.append(
-            f"Made to answer {len(workload.used_selections)} selection(s); their texts are not public, but cuts may "
-            "lie where they begin and end."
-        )
-    if workload.objective.clusters:
-        features = feature_weights(workload, list(asked.quasi_identifiers))
-        words = [f"{name} (weight {weight:g})" if weight != 1 else name for name, weight in features.items()]
-        sentences.append(f"Made for clustering: rows of a region are to be alike in {joined(words)}.")
-    if _has_weights(workload):
-        weights = ", ".join(f"{name} {weight:g}" for name, weight in workload.weights.items())
-        rest = "" if set(asked.quasi_identifiers) <= set(workload.weights) else "; others 1"
-        learned = ", found from how well each column alone predicts" if workload.weights_from else ""
-        sentences.append(f"Columns matter by their weights ({weights}{rest}{learned}): {RULES[workload.weight_rule]}.")
-    sentences += _unused(asked)
-    if not sentences:
-        sentences.append("No purpose was stated: every column counts the same.")
-    if workload.split_on:
-        sentences.append(f"Only {joined(workload.split_on)} may be split.")
-    if workload.min_gain is None and aims:
-        sentences.append(STOPPED)
-    elif workload.min_gain and (aims or workload.objective.clusters):
-        sentences.append(f"A split that gains less than {workload.min_gain:g} is not made.")
-    if asked.grown_by is not None:
-        how = (
-            f"Regions are the spans of a k-anonymous decision tree ({asked.grown_by}): what it can make of a person's "
-            "quasi-identifiers, whatever the person's other values are."
-        )
-    elif asked.refined_by is None:
-        how = f"Splits were chosen by {asked.algorithm}."
-    else:
-        how = f"Every column was refined by itself, one refinement after another, chosen by {asked.refined_by}."
-    return [*sentences, how]
-
-
-def _unused(asked: ReleaseRequest) -> list[str]:
-    """Sentences on what was declared of the purpose and did not steer the splits."""
-    workload = asked.workload
-    sentences = []
-    if unused := [aim.request.column for aim in asked.aims if not aim.is_used]:
-        denoised = "; so they were not denoised" if workload.denoise and len(unused) == len(asked.aims) else ""
-        sentences.append(f"Declared as targets without steering the splits: {listed(unused)}{denoised}.")
-    if workload.selections and not workload.used_selections:
-        sentences.append(
-            f"Declared without steering the splits: {len(workload.selections)} selection(s), whose texts are not "
-            "public."
-        )
-    return sentences
-
-
-def _denoised(workload: Workload, aims: Sequence[Aim]) -> str:
-    """Which targets are denoised: a model that is given is taken as it is."""
-    denoised = [aim.request.column for aim in aims if aim.request.model is None]
-    if not workload.denoise or not denoised:
-        return ""
-    which = "" if len(denoised) == len(aims) else f"{joined(denoised)} "
-    return f", {which}judged by the predictions of models fitted on other rows"
+def _settings(demand: Mapping[str, Any]) -> str:
+    """The parameters of a demand in words."""
+    settings = []
+    for parameter in MODELS[demand["model"]].parameters:
+        value = demand.get(parameter.name)
+        if value is not None and value is not False:
+            is_number = isinstance(value, int | float) and value is not True
+            text = f"{value:g}" if is_number else "true" if value is True else str(value)
+            settings.append(f"{parameter.name} = {text}")
+    return ", ".join(settings)
 
 
 def _aim_words(aim: Aim) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from anonfit.errors import listed
 from anonfit.privacy.disclosure import Disclosed
 from anonfit.recoding.columns import RecodedColumn
-from anonfit.report.words import attack_sentences, board_content, diversity_content, joined, share_text, text_of
+from anonfit.report.words import attack_sentences, board_content, diversity_content, joined, sentences_of, share_text
 from anonfit.tables.schema import Role, Schema
 
 ATTACKER = (
@@ -57,7 +57,7 @@ def consented(asked: Mapping[str, Any]) -> list[str]:
 def _not_covered(report: Mapping[str, Any], schema: Schema, recoded: Sequence[RecodedColumn]) -> list[str]:
     """What the evidence says nothing about: what was consented to first, then what this release's settings bring."""
     asked, selections, formulas = report["asked"], report["selections"] or {}, report["formulas"]
-    sentences = text_of(
+    sentences = sentences_of(
         "not_covered.txt",
         guarded=len({demand["column"] for demand in asked["diversity"]}),
         capped=asked["max_confidence"] < 1,
@@ -67,7 +67,7 @@ def _not_covered(report: Mapping[str, Any], schema: Schema, recoded: Sequence[Re
         has_rare=any(column.has_missing or getattr(column, "other", None) for column in recoded),
         selections=selections.get("answers") or selections.get("selections"),
         several=asked.get("several_quasi_identifiers"),
-    ).splitlines()
+    )[""]
     runnable = [FORMULAS.format(listed(formulas, 20))] if formulas else []
     return [*consented(asked), *sentences, *runnable]
 

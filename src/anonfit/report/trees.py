@@ -17,7 +17,7 @@ from anonfit.errors import listed, printable
 from anonfit.privacy.disclosure import Disclosed
 from anonfit.report.content import consented
 from anonfit.report.pictures import TEXT, element, shape, text, together
-from anonfit.report.words import shortened, text_of
+from anonfit.report.words import sentences_of, shortened
 
 ATTACKER = (
     "The assumed attacker has the tree and knows, of everybody whose row it was taught with, all public columns "
@@ -58,7 +58,7 @@ def tree_content(
     tree: ReleasedTree, *, asked: Mapping[str, Any], rows: Mapping[str, Disclosed], audit: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The content of audit.json; `rows` says how many were read and dropped."""
-    sentences = text_of("tree_not_covered.txt", names_classes=tree.populations != Populations.MAJORITY).splitlines()
+    sentences = sentences_of("tree_not_covered.txt", names_classes=tree.populations != Populations.MAJORITY)[""]
     return {
         "format": "anonfit tree audit",
         "version": 1,

@@ -8,11 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anonfit.privacy.catalogue import MODELS
 from anonfit.privacy.likeness import MaxConfidence
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 SPACE = "\u00a0"
 """A space at which no line is broken."""
@@ -72,11 +76,11 @@ def counted(number: Any, singular: str, plural: str = "") -> str:
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def text_of(template: str, *, finalize: Callable[[Any], str] | None = None, **context: Any) -> str:
-    """A text by its template, in which nothing is escaped but by `finalize`; functions of the context are filters."""
+@cache
+def _texts(finalize: Callable[[Any], Any]) -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    texts = Environment(  # noqa: S701 - it is no page
+    return Environment(  # noqa: S701 - they are no pages
         loader=FileSystemLoader(TEMPLATES),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -84,8 +88,35 @@ def text_of(template: str, *, finalize: Callable[[Any], str] | None = None, **co
         keep_trailing_newline=True,
         finalize=finalize,
     )
+
+
+def text_of(template: str, *, finalize: Callable[[Any], Any] = str, **context: Any) -> str:
+    """A text by its template, in which nothing is escaped but by `finalize`; functions of the context are filters."""
+    texts = _texts(finalize)
     texts.filters |= {name: function for name, function in context.items() if callable(function)}
     return texts.get_template(template).render(**context)
+
+
+ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "#": r"\#"})
+"""Of values among sentences: a name may have line ends, or begin as a title does."""
+
+
+def _escaped(value: Any) -> str:
+    return str(value).translate(ESCAPES)
+
+
+def sentences_of(template: str, **context: Any) -> dict[str, list[str]]:
+    """The sentences of a text, one a line, by the titles above them, which begin with #; without a title by none."""
+    text = text_of(template, finalize=_escaped, **context)
+    sentences: dict[str, list[str]] = {"": []}
+    title = ""
+    for line in text.removesuffix("\n").split("\n"):
+        if line.startswith("# "):
+            title = line.removeprefix("# ")
+            sentences[title] = []
+        else:
+            sentences[title].append(re.sub(r"\\(.)", lambda sign: "\n" if sign[1] == "n" else sign[1], line))
+    return sentences
 
 
 # --- what was found ---------------------------------------------------------------------------------------------
@@ -198,10 +229,6 @@ def _guess_sentence(line: Mapping[str, Any]) -> str:
     )
 
 
-ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "#": r"\#"})
-"""Of values in the text for a review board: a name may have line ends, or begin as a title does."""
-
-
 def board_content(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Paragraphs with their titles, from the rest of a report."""
     words: Any = {
@@ -211,12 +238,5 @@ def board_content(report: Mapping[str, Any]) -> list[dict[str, Any]]:
         "number": number_text,
         "joined": joined,
     }
-    text = text_of("board.txt", finalize=lambda value: str(value).translate(ESCAPES), report=report, **words)
-    paragraphs: list[dict[str, Any]] = []
-    for line in text.removesuffix("\n").split("\n"):
-        if line.startswith("# "):
-            paragraphs.append({"title": line.removeprefix("# "), "sentences": []})
-        else:
-            sentence = re.sub(r"\\(.)", lambda sign: "\n" if sign[1] == "n" else sign[1], line)
-            paragraphs[-1]["sentences"].append(sentence)
-    return [paragraph for paragraph in paragraphs if paragraph["sentences"]]
+    paragraphs = sentences_of("board.txt", report=report, **words)
+    return [{"title": title, "sentences": sentences} for title, sentences in paragraphs.items() if sentences]
