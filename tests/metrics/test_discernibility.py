@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 import anonfit as af
+from anonfit.metrics.groups import group_figures
 from anonfit.metrics.losses import (
     ColumnLoss,
     Discernibility,
     Losses,
-    column_discernibility,
     disagreements,
     weighted_discernibility,
 )
@@ -39,7 +39,7 @@ def test_the_toy_case_of_the_paper(weights: tuple[float, float] | None, total: f
     found = weighted_discernibility(recoding, nodes, weights=given)
     assert dict(found.columns) == {"first": 10, "second": 8}
     assert found.total == total
-    assert column_discernibility([2, 1, 1]) == 6  # of both columns together
+    assert group_figures(np.array([2, 1, 1]), k=1).discernibility == 6  # of both columns together
 
 
 def test_columns_that_are_not_named_have_the_weight_one() -> None:

@@ -42,16 +42,24 @@ class GroupFigures:
         return self.squares + self.withheld * (self.persons + self.withheld)
 
 
+def released_persons(
+    groups: AnyIntegers, counts: NDArray[Any] | None = None, withheld: int = 0
+) -> tuple[NDArray[Any], Integers, int]:
+    """The groups that rows were released in, the persons of each, and how many persons are withheld. groups: (row,) -1
+    for a row that is withheld; counts: (row,) the persons a row stands for; withheld: further persons, who are not
+    among the rows.
+    """
+    used, which = np.unique(groups, return_inverse=True)
+    # Whole numbers, since sums of squares are exact in these only.
+    persons = np.zeros(len(used), np.int64)
+    np.add.at(persons, which, 1 if counts is None else counts.astype(np.int64))
+    is_released = used >= 0
+    return used[is_released], persons[is_released], withheld + int(persons[~is_released].sum())
+
+
 def sizes_of(groups: AnyIntegers, counts: NDArray[Any] | None = None) -> Integers:
     """The sizes of the groups of released rows (0 and up): in rows, or in the persons that rows stand for."""
-    released = np.flatnonzero(groups >= 0)
-    _, which = np.unique(groups[released], return_inverse=True)
-    if counts is None:
-        return np.bincount(which).astype(np.int64)
-    # Whole numbers, since sums of squares are exact in these only.
-    sizes = np.zeros(int(which.max(initial=-1)) + 1, np.int64)
-    np.add.at(sizes, which, counts[released].astype(np.int64))
-    return sizes
+    return released_persons(groups, counts)[1]
 
 
 def group_figures(sizes: AnyIntegers, *, k: int, withheld: int = 0) -> GroupFigures:

@@ -130,11 +130,6 @@ class HoldoutRequest:
     tree: TreeRequest | None = None
     """What is asked of the tree, where the regions are the spans of one."""
 
-    @property
-    def rows_are_persons(self) -> bool:
-        """Whether every row is another person."""
-        return not self.schema.of_role(Role.ENTITY)
-
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -241,7 +236,7 @@ def _drawn(setting: HoldoutRequest, most: int) -> tuple[Integers, NDArray[np.uin
     """Some rows in an order drawn at random, a person's rows together, and whose all rows are."""
     rng = np.random.default_rng(setting.seed)
     rows = len(setting.frame)
-    if setting.rows_are_persons:
+    if not setting.schema.of_role(Role.ENTITY):  # every row is another person
         return rng.choice(rows, min(rows, most), replace=False), None
     owners = setting.persons(setting.frame).entities
     assert owners is not None
@@ -333,14 +328,20 @@ def _columns_compared(
 
 
 def comparison_content(comparison: PurposeComparison, rule: Disclosure) -> dict[str, Any]:
-    """The comparison as it may be told."""
+    """The comparison as it may be told; selections together, by how precisely they are answered."""
+    selections = None
+    if comparison.selections is not None and (rule.rows_are_persons or not rule.min_persons):
+        blind, purpose = (
+            selections_together(answers, rule, total=comparison.known_persons) for answers in comparison.selections
+        )
+        selections = {"asked": comparison.asked, "blind": blind, "purpose": purpose}
     return {
         "known_rows": comparison.known,
         "held_out_rows": comparison.held_out,
         "sampled": comparison.known + comparison.held_out < comparison.of,
         "groups": {"blind": comparison.groups[0], "purpose": comparison.groups[1]},
         "targets": [_contest(contest, rule) for contest in comparison.contests],
-        "selections": _selections(comparison, rule),
+        "selections": selections,
         "columns": None if comparison.columns is None else _columns_content(comparison.columns),
     }
 
@@ -407,13 +408,3 @@ def _gain(contest: Contest) -> Gain:
         return paired_gain(blind == 0, purpose == 0)
     before = float(whole.misses.mean()) if len(whole.misses) else 0.0
     return _mean_gain((blind - purpose) / before) if len(blind) > 1 and before > 0 else Gain(0.0, math.inf)
-
-
-def _selections(comparison: PurposeComparison, rule: Disclosure) -> dict[str, Any] | None:
-    """All selections together: how precisely they are answered from blind regions and from those for the purpose."""
-    if comparison.selections is None or (rule.min_persons and not rule.rows_are_persons):
-        return None
-    blind, purpose = (
-        selections_together(answers, rule, total=comparison.known_persons) for answers in comparison.selections
-    )
-    return {"asked": comparison.asked, "blind": blind, "purpose": purpose}

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from anonfit.engines.tree import Parts
 from anonfit.metrics.arrays import AnyIntegers, Floats, Integers
 from anonfit.metrics.detail import Detail
+from anonfit.metrics.groups import group_figures, released_persons
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Unseen
@@ -144,15 +145,6 @@ def numbers_on_line(values: pl.Series) -> Floats:
     return on_line.cast(pl.Float64).to_numpy()
 
 
-def _persons_of(nodes: AnyIntegers, counts: NDArray[Any] | None, withheld: int) -> tuple[NDArray[Any], Integers, int]:
-    """The nodes that rows were released in, the persons of each, and how many persons are withheld."""
-    used, which = np.unique(nodes, return_inverse=True)
-    persons = np.zeros(len(used), np.int64)
-    np.add.at(persons, which, 1 if counts is None else counts.astype(np.int64))
-    is_released = used >= 0
-    return used[is_released], persons[is_released], withheld + int(persons[~is_released].sum())
-
-
 @dataclass(frozen=True, slots=True)
 class ColumnLoss:
     """What the average row lost of one quasi-identifier, from 0 to 1."""
@@ -194,7 +186,7 @@ def losses(
     further persons, who are not among the rows.
     """
     extents = stated_extents(recoding) if extents is None else extents
-    used, persons, lost = _persons_of(nodes, counts, withheld)
+    used, persons, lost = released_persons(nodes, counts, withheld)
     total = float(persons.sum()) + lost
     lines = []
     for index, column in enumerate(recoding.columns):
@@ -277,12 +269,6 @@ class Discernibility:
         return self.columns[name] / self.persons**2 if self.persons else 0.0
 
 
-def column_discernibility(sizes: AnyIntegers | Sequence[int], withheld: int = 0) -> int:
-    """Σ|E|² of groups of these sizes; a withheld person cannot be told from anybody."""
-    whole = [int(size) for size in sizes]
-    return sum(size * size for size in whole) + withheld * (sum(whole) + withheld)
-
-
 def weighted_discernibility(
     recoding: Recoding,
     nodes: AnyIntegers,
@@ -295,13 +281,13 @@ def weighted_discernibility(
     weights are scaled to add up to 1. nodes: (row,) -1 for a row that is withheld; counts: (row,) the persons a row
     stands for; withheld: further persons, who are not among the rows.
     """
-    used, persons, lost = _persons_of(nodes, counts, withheld)
+    used, persons, lost = released_persons(nodes, counts, withheld)
     squares, stated = {}, {}
     for index, column in enumerate(recoding.columns):
         parts = recoding.boxes.parts(used, index)
         sizes = np.zeros(int(parts.of_node.max(initial=-1)) + 1, np.int64)
         np.add.at(sizes, parts.of_node, persons)
-        squares[column.name] = column_discernibility(sizes, lost)
+        squares[column.name] = group_figures(sizes, k=1, withheld=lost).discernibility
         stated[column.name] = float((weights or {}).get(column.name, 1.0))
     total = sum(stated.values())  # all columns matter alike where none does
     shares = {name: weight / total if total > 0 else 1 / len(stated) for name, weight in stated.items()}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from anonfit.metrics.arrays import AnyIntegers
 from anonfit.metrics.clusters import ClusterFigures
-from anonfit.metrics.groups import ClassEntropy, GroupFigures, class_entropy, group_figures, sizes_of
+from anonfit.metrics.groups import ClassEntropy, GroupFigures, class_entropy, group_figures, released_persons
 from anonfit.metrics.losses import Discernibility, Extents, Losses, losses, observed_extents, weighted_discernibility
 from anonfit.metrics.queries import QueryAnswer, query_figures
 from anonfit.recoding.recoding import Recoding
@@ -91,10 +91,8 @@ class RecodedTable:
     @cached_property
     def groups(self) -> GroupFigures:
         """The sizes of its groups."""
-        rows, counts = self._group_of_rows, self.counts
-        is_lost = rows < 0
-        lost = self.withheld + int(is_lost.sum() if counts is None else counts[is_lost].sum())
-        return group_figures(sizes_of(rows, counts) if self.sizes is None else self.sizes, k=self.k, withheld=lost)
+        _, sizes, lost = released_persons(self._group_of_rows, self.counts, self.withheld)
+        return group_figures(sizes if self.sizes is None else self.sizes, k=self.k, withheld=lost)
 
     @cached_property
     def losses(self) -> Losses:

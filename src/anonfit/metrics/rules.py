@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -25,10 +25,6 @@ from anonfit.metrics.arrays import AnyIntegers, Flags, Integers
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.columns import NominalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 PARTS = 4
 """Parts of an ordered column, of about as many rows each."""

@@ -219,14 +219,11 @@ def refuse_output(spec: Spec) -> None:
 def check_bounds(spec: Spec, schema: Schema) -> None:
     """Names of bounds must not be those of other columns."""
     if spec.output.values == Values.BOUNDS:
-        names = {column.name for column in schema.columns}
-        bounds = {
-            f"{column.name}_{end}" for column in schema.quasi_identifiers for end in ("lower", "upper", "missing")
-        }
-        if taken := sorted(names & bounds):
-            raise SpecError(
-                [f"output.values = 'bounds' needs the column names {listed(taken)} for itself; rename them."]
-            )
+        ends = ("lower", "upper", "missing")
+        bounds = {f"{column.name}_{end}" for column in schema.quasi_identifiers for end in ends}
+        if taken := sorted(bounds & {column.name for column in schema.columns}):
+            fault = f"output.values = 'bounds' needs the column names {listed(taken)} for itself; rename them."
+            raise SpecError([fault])
 
 
 def _target_requests(targets: Iterable[TargetSpec]) -> tuple[TargetRequest, ...]:

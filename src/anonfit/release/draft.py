@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from anonfit.algorithms.result import SelectionAnswers
 from anonfit.engines.contract import Written
 from anonfit.errors import Infeasible
+from anonfit.metrics.arrays import Flags, Integers
 from anonfit.metrics.attack import CombinationCounter, InitialRisk
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.recoding import Recoding
@@ -164,11 +165,6 @@ class Draft:
         return _get(self.held_nodes)
 
     @property
-    def weights(self) -> Mapping[str, float]:
-        """How much columns matter, as it was given or found."""
-        return self.spec.weights if self.learned is None else self.learned.weights
-
-    @property
     def dtypes(self) -> Mapping[str, pl.DataType]:
         """The columns of the released table and their types."""
         return self.table.schema if self.stored is None else self.stored.schema
@@ -189,7 +185,7 @@ class Draft:
         kept = self.nodes >= 0
         return self.source if bool(kept.all()) else self.source[np.flatnonzero(kept)], self.nodes[kept]
 
-    def region_sizes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def region_sizes(self) -> tuple[Integers, Integers]:
         """The nodes that hold released rows, and how many: rows, or the persons they stand for."""
         count = self.schema.name_of(Role.COUNT)
         rows, nodes = self.released_rows()
@@ -223,8 +219,8 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 class LargeTable:
     """What one reading of all rows gives. `drawn` is the same release with the rows of some regions only."""
 
-    used: NDArray[np.int64]
-    sizes: NDArray[np.int64]
+    used: Integers
+    sizes: Integers
     initial: InitialRisk
     drawn: Draft
 
@@ -258,12 +254,12 @@ def whole_domains(draft: Draft) -> list[Domain]:
     return domains
 
 
-def drawn_regions(nodes: NDArray[np.integer[Any]], share: float, seed: int) -> NDArray[np.bool_]:
+def drawn_regions(nodes: NDArray[np.integer[Any]], share: float, seed: int) -> Flags:
     """Whether rows are of regions that are drawn: about this share of all regions, the same for every row of one."""
     keys = (nodes.astype(np.uint64) + np.uint64(seed) + np.uint64(1)) * _MIX
     keys ^= keys >> np.uint64(32)
     keys *= _MIX
-    drawn: NDArray[np.bool_] = (keys >> np.uint64(11)) < np.uint64(int(share * 2**53))
+    drawn: Flags = (keys >> np.uint64(11)) < np.uint64(int(share * 2**53))
     return drawn
 
 

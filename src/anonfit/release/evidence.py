@@ -13,11 +13,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonfit.auditing.result import BYTES
 from anonfit.errors import Infeasible, RequestError
 from anonfit.metrics import attack, clusters, detail, holdout, inference, losses, queries, rules, workload
+from anonfit.metrics.arrays import Integers
 from anonfit.metrics.curve import Curve, curve, curve_content, read_ks
 from anonfit.metrics.registry import RecodedTable, content
 from anonfit.privacy.disclosure import EVERYTHING, Disclosure
@@ -27,7 +27,8 @@ from anonfit.release.draft import Draft, LargeTable, drawn_content, read_large, 
 from anonfit.release.request import asked_of, audited_demands, audited_targets
 from anonfit.release.run import make
 from anonfit.release.table import different_labels, formula_columns
-from anonfit.report.content import read_content, report_content
+from anonfit.report.content import following, read_content
+from anonfit.report.words import Json
 from anonfit.spec.columns import QUASI_IDENTIFIER
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
@@ -146,9 +147,11 @@ def both_reports(draft: Draft, audit: Audit, *, ks: Sequence[int] = ()) -> tuple
 
 
 def _report(
-    draft: Draft, audit: Audit, appraisal: Appraisal, rule: Disclosure, outcome: attack.Attack, facts: Mapping[str, Any]
+    draft: Draft, audit: Audit, appraisal: Appraisal, rule: Disclosure, outcome: attack.Attack, facts: Json
 ) -> dict[str, Any]:
-    """The report, as far as it may be told; all of `facts` may be."""
+    """The report, as far as it may be told. All of `facts` may be: how many different labels each released column has,
+    and which columns have texts that a spreadsheet may run, where the file is one that it opens.
+    """
     rows, selections, answers = draft.rows, workload_of(draft.spec).selections, None
     dropped = rule.rows(rows.dropped, rows.dropped_persons)
     withheld = rule.rows(rows.withheld, rows.withheld_persons)
@@ -156,24 +159,29 @@ def _report(
         answers = workload.public_selections(draft.answers, selections, rule, total=draft.total())
     elif not rule.min_persons and draft.answers is not None:
         answers = workload.internal_selections(draft.answers, selections, total=draft.total())
-    report = report_content(
-        draft.schema,
-        draft.recoding.columns,
-        rows={
+    columns = draft.recoding.columns
+    report = {
+        "format": "anonfit report",
+        "version": 1,
+        "asked": facts["asked"],
+        "attacker": None,  # this, and what else is empty, follows from the rest
+        "not_covered": [],
+        "rows": {
             "released": draft.released,
             "read": read_content(rows.read, draft.released, dropped, withheld),
             "dropped": dropped,
             "withheld": withheld,
         },
-        selections=answers,
-        attack=attack.attack_content(
-            outcome, rule, roles={column.name: column.role for column in draft.schema.columns}
-        ),
-        figures=appraisal.content(rule),
-        audit=audit.public(rule.min_persons) if rule.min_persons else audit.to_dict(),
-        **facts,
-    )
-    return report | {"engine": {"name": draft.engine, "reason": draft.engine_reason}}
+        "columns": [{"name": column.name, "different": facts["different"][column.name]} for column in columns],
+        "formulas": facts["formulas"],
+        "diversity": [],
+        "selections": answers,
+        "attack": attack.attack_content(outcome, rule, roles={each.name: each.role for each in draft.schema.columns}),
+        **appraisal.content(rule),
+        "audit": audit.public(rule.min_persons) if rule.min_persons else audit.to_dict(),
+    }
+    engine = {"name": draft.engine, "reason": draft.engine_reason}
+    return report | following(report, draft.schema, columns) | {"engine": engine}
 
 
 # --- how useful and how risky a table is ------------------------------------------------------------------------
@@ -183,7 +191,7 @@ def _report(
 class Appraisal:
     """What was measured; None where it was not."""
 
-    sizes: NDArray[np.int64]  # (group,) in persons
+    sizes: Integers  # (group,) in persons
     details: tuple[detail.Detail, ...]
     partition: dict[str, Any] | None
     predictions: tuple[workload.TargetFigures, ...]
@@ -234,17 +242,16 @@ class Appraisal:
         return queries.internal_queries(asks, answers, left_out=len(self.asked) - len(answers))
 
 
-def _of_columns(
-    draft: Draft, used: NDArray[np.int64], sizes: NDArray[np.int64], told: NDArray[np.int64]
-) -> dict[str, Any]:
+def _of_columns(draft: Draft, used: Integers, sizes: Integers, told: Integers) -> dict[str, Any]:
     """What regions leave of the columns. used, sizes, told: (region,) those that hold rows, how many, and the persons
     of each as a picture may tell them.
     """
     details = detail.details(draft.recoding, used, sizes)
+    weights = draft.spec.weights if draft.learned is None else draft.learned.weights
     return {
         "details": details,
         "partition": detail.partition_content(draft.recoding, used, told, [column.shares for column in details]),
-        "columns": RecodedTable(draft.recoding, used, counts=sizes, weights=draft.weights),
+        "columns": RecodedTable(draft.recoding, used, counts=sizes, weights=weights),
     }
 
 

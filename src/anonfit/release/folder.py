@@ -32,6 +32,7 @@ from anonfit.report.content import following
 from anonfit.report.notes import CODEBOOK, README, codebook_text, readme_text, tree_readme_text
 from anonfit.report.page import report_page, tree_page
 from anonfit.report.trees import asked_of_tree, drawn_svg, drawn_text, tree_content
+from anonfit.report.words import Json
 from anonfit.runtime.files import file_hash, give_names, sync, taken, workplace, write_new
 from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 from anonfit.spec.model import Spec
@@ -50,11 +51,11 @@ class Loaded:
 
     table: pl.DataFrame
     recoding: Recoding
-    report: Mapping[str, Any]
-    manifest: Mapping[str, Any]
+    report: Json
+    manifest: Json
 
 
-def _form_of(manifest: Mapping[str, Any]) -> FileForm:
+def _form_of(manifest: Json) -> FileForm:
     """How the data file is laid out, as its manifest says."""
     try:
         output = JsonPart(manifest["spec"], "spec").named()["output"].named()
@@ -67,7 +68,7 @@ def _form_of(manifest: Mapping[str, Any]) -> FileForm:
         raise ReleaseError(f"the manifest does not say how the data file is laid out: {error}") from None
 
 
-def _table(folder: Path, manifest: Mapping[str, Any], rows: int | None) -> pl.DataFrame:
+def _table(folder: Path, manifest: Json, rows: int | None) -> pl.DataFrame:
     import polars as pl
 
     stated, form = manifest["data"], _form_of(manifest)
@@ -96,7 +97,7 @@ def _table(folder: Path, manifest: Mapping[str, Any], rows: int | None) -> pl.Da
     return table
 
 
-def _report(folder: Path) -> Mapping[str, Any]:
+def _report(folder: Path) -> Json:
     """The report; what others go by in it is of the right kind."""
     path = folder / "report.json"
     try:
@@ -168,7 +169,7 @@ def _is_ours(place: Path, *, is_release: bool) -> bool:
 def publish(
     folder: Path,
     target: Path,
-    manifest: Mapping[str, Any],
+    manifest: Json,
     *,
     audit: Callable[[Path], object],
     records: Mapping[str, str],
@@ -285,9 +286,7 @@ def _check_files(folder: Path, files: dict[str, str]) -> None:
 # --- what a folder must say, and its audits ---------------------------------------------------------------------
 
 
-def expected_report(
-    folder: Path, manifest: Mapping[str, Any], report: Mapping[str, Any]
-) -> tuple[Mapping[str, Any], dict[str, str]]:
+def expected_report(folder: Path, manifest: Json, report: Json) -> tuple[Json, dict[str, str]]:
     """A report with all that follows from its other parts and from the folder written anew, and its pages by name."""
     recoding = read_recoding(folder / "recoding.json")
     spec = spec_of_manifest(manifest["spec"], recoding)
@@ -315,7 +314,7 @@ def expected_report(
     return content, pages_of(content, manifest, recoding)
 
 
-def pages_of(report: Mapping[str, Any], manifest: Mapping[str, Any], recoding: Recoding) -> dict[str, str]:
+def pages_of(report: Json, manifest: Json, recoding: Recoding) -> dict[str, str]:
     """What people read of a release, by file name."""
     opened = FORMATS[Path(manifest["data"]["file"]).suffix.removeprefix(".")].opened(_form_of(manifest))
     return {
@@ -325,9 +324,7 @@ def pages_of(report: Mapping[str, Any], manifest: Mapping[str, Any], recoding: R
     }
 
 
-def expected_tree_report(
-    folder: Path, manifest: Mapping[str, Any], report: Mapping[str, Any]
-) -> tuple[Mapping[str, Any], dict[str, str]]:
+def expected_tree_report(folder: Path, manifest: Json, report: Json) -> tuple[Json, dict[str, str]]:
     """A tree's audit.json with all that follows from its other parts written anew, and its drawings by file name."""
     tree, tables = read_model(folder / "model.json"), manifest["spec"]
     demands = zip(report["asked"]["diversity"], tables["privacy"]["diversity"], strict=True)
@@ -336,7 +333,7 @@ def expected_tree_report(
     return content, tree_pages(tree, content, manifest)
 
 
-def tree_pages(tree: ReleasedTree, report: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, str]:
+def tree_pages(tree: ReleasedTree, report: Json, manifest: Json) -> dict[str, str]:
     """What people read of a published tree, by file name."""
     drawing = drawn_svg(tree)
     return {
@@ -347,13 +344,13 @@ def tree_pages(tree: ReleasedTree, report: Mapping[str, Any], manifest: Mapping[
     }
 
 
-def _demand(reported: Mapping[str, Any], claimed: Mapping[str, Any]) -> dict[str, Any]:
+def _demand(reported: Json, claimed: Json) -> dict[str, Any]:
     """A demand as it is claimed; a manifest also says by what distance it is measured, where that was not asked."""
     beside = {"distance", "taxonomy", "order"} - set(reported)
     return {name: value for name, value in claimed.items() if name not in beside}
 
 
-def _aim(target: TargetRequest, asked: Mapping[str, Any], spec: Spec) -> Aim:
+def _aim(target: TargetRequest, asked: Json, spec: Spec) -> Aim:
     """A target; what it was taken for follows from the rows, so the report is believed that."""
     reported = next(entry for entry in asked["targets"] if entry["column"] == target.column)
     if any(f"{target.column} ({GIVEN_MODEL}" in sentence for sentence in asked["sentences"]):
@@ -366,7 +363,7 @@ def _aim(target: TargetRequest, asked: Mapping[str, Any], spec: Spec) -> Aim:
     )
 
 
-def spec_of_manifest(tables: Mapping[str, Any], recoding: Recoding) -> Spec:
+def spec_of_manifest(tables: Json, recoding: Recoding) -> Spec:
     """The spec of a release: the public one of its manifest, with what the recoding knows of the columns."""
     try:
         spec = public_spec(_with_recoding(tables, recoding))
@@ -377,7 +374,7 @@ def spec_of_manifest(tables: Mapping[str, Any], recoding: Recoding) -> Spec:
     return spec
 
 
-def _with_recoding(given: Mapping[str, Any], recoding: Recoding) -> dict[str, Any]:
+def _with_recoding(given: Json, recoding: Recoding) -> dict[str, Any]:
     """The tables of the public spec, with what the recoding knows of the columns."""
     tables: dict[str, Any] = copy.deepcopy(dict(given))
     declared = JsonPart(tables, "spec").named().get("columns", JsonPart({}, "spec.columns")).named()

@@ -27,6 +27,7 @@ from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.engines.memory.source import persons_left_out
 from anonfit.engines.tree import combined
 from anonfit.errors import DataError, Infeasible, SpecError
+from anonfit.metrics.arrays import Flags, Integers
 from anonfit.metrics.registry import RecodedTable, metrics_of
 from anonfit.privacy.coding import groups_allowed
 from anonfit.privacy.disclosure import Disclosure
@@ -283,9 +284,7 @@ def _asked(spec: Spec) -> str:
     return f"what is asked ({', '.join([persons, *models])})" if models else persons
 
 
-def _allowed(
-    spec: Spec, schema: Schema, frame: pl.DataFrame, groupings: Sequence[tuple[int, NDArray[np.int64]]]
-) -> NDArray[np.int64]:
+def _allowed(spec: Spec, schema: Schema, frame: pl.DataFrame, groupings: Sequence[tuple[int, Integers]]) -> Integers:
     """The new rows whose groups hold the demands in each grouping, which is a k and the group of each row.
 
     Models that compare with the whole table compare with the rows that are left, and rows that leave a group of one
@@ -310,10 +309,10 @@ def _allowed(
     return rows
 
 
-def _fine(persons: Persons, constraints: Sequence[Constraint], groups: NDArray[np.int64], k: int) -> NDArray[np.bool_]:
+def _fine(persons: Persons, constraints: Sequence[Constraint], groups: Integers, k: int) -> Flags:
     """Which groups have k persons and are allowed by all models."""
     count = int(groups.max(initial=-1)) + 1
-    fine: NDArray[np.bool_] = persons.of_groups(groups, count) >= k
+    fine: Flags = persons.of_groups(groups, count) >= k
     if constraints:
         fine &= groups_allowed(
             [model for constraint in constraints for model in constraint.models],
@@ -326,7 +325,7 @@ def _fine(persons: Persons, constraints: Sequence[Constraint], groups: NDArray[n
     return fine
 
 
-def _groupings(spec: Spec, recoding: Recoding, nodes: NDArray[np.int32]) -> list[tuple[int, NDArray[np.int64]]]:
+def _groupings(spec: Spec, recoding: Recoding, nodes: NDArray[np.int32]) -> list[tuple[int, Integers]]:
     """For each quasi-identifier its k, and the group of each row."""
     if not spec.privacy.quasi_identifiers:
         return [(spec.privacy.k, nodes.astype(np.int64))]

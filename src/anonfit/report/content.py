@@ -9,7 +9,15 @@ from typing import Any
 from anonfit.errors import listed
 from anonfit.privacy.disclosure import Disclosed
 from anonfit.recoding.columns import RecodedColumn
-from anonfit.report.words import attack_sentences, board_content, diversity_content, joined, sentences_of, share_text
+from anonfit.report.words import (
+    Json,
+    attack_sentences,
+    board_content,
+    diversity_content,
+    joined,
+    sentences_of,
+    share_text,
+)
 from anonfit.tables.schema import Role, Schema
 
 ATTACKER = (
@@ -49,12 +57,12 @@ TECHNIQUE = {
 }
 
 
-def consented(asked: Mapping[str, Any]) -> list[str]:
+def consented(asked: Json) -> list[str]:
     """What is given away by settings that were consented to."""
     return [text for (key, word), text in CONSENTED.items() if asked.get(key) == word]
 
 
-def _not_covered(report: Mapping[str, Any], schema: Schema, recoded: Sequence[RecodedColumn]) -> list[str]:
+def _not_covered(report: Json, schema: Schema, recoded: Sequence[RecodedColumn]) -> list[str]:
     """What the evidence says nothing about: what was consented to first, then what this release's settings bring."""
     asked, selections, formulas = report["asked"], report["selections"] or {}, report["formulas"]
     sentences = sentences_of(
@@ -73,7 +81,7 @@ def _not_covered(report: Mapping[str, Any], schema: Schema, recoded: Sequence[Re
 
 
 def _columns(
-    asked: Mapping[str, Any], schema: Schema, columns: Sequence[RecodedColumn], different: Mapping[str, int | None]
+    asked: Json, schema: Schema, columns: Sequence[RecodedColumn], different: Mapping[str, int | None]
 ) -> list[dict[str, Any]]:
     """One line per column: its role, what was done to it, and how many different values the release has."""
     recoded = {column.name: column for column in columns}
@@ -94,43 +102,7 @@ def read_content(read: int, kept: int, *left_out: Disclosed) -> Disclosed:
     return f"{kept} or slightly more" if any(isinstance(number, str) for number in left_out) else read
 
 
-def report_content(
-    schema: Schema,
-    recoded: Sequence[RecodedColumn],
-    *,
-    asked: Mapping[str, Any],
-    rows: Mapping[str, Any],
-    different: Mapping[str, int | None],
-    formulas: Sequence[str],
-    selections: Mapping[str, Any] | None,
-    attack: Mapping[str, Any] | None,
-    figures: Mapping[str, Any],
-    audit: Mapping[str, Any],
-) -> dict[str, Any]:
-    """The report. In the public one every figure is of the released file, or obeys the disclosure rule.
-
-    `different` says how many different labels each released column has, `formulas` which columns have texts that a
-    spreadsheet may run, where the file is one that it opens.
-    """
-    content = {
-        "format": "anonfit report",
-        "version": 1,
-        "asked": dict(asked),
-        "attacker": None,
-        "not_covered": [],
-        "rows": dict(rows),
-        "columns": [{"name": column.name, "different": different[column.name]} for column in recoded],
-        "formulas": list(formulas),
-        "diversity": [],
-        "selections": None if selections is None else dict(selections),
-        "attack": None if attack is None else dict(attack),
-        **figures,
-        "audit": dict(audit),
-    }
-    return content | following(content, schema, recoded)
-
-
-def following(report: Mapping[str, Any], schema: Schema, recoded: Sequence[RecodedColumn]) -> dict[str, Any]:
+def following(report: Json, schema: Schema, recoded: Sequence[RecodedColumn]) -> dict[str, Any]:
     """The parts of a report that follow from its other parts, from roles and from the columns of the recoding."""
     asked, attack = report["asked"], report["attack"]
     different = {line["name"]: line.get("different") for line in report["columns"]}
@@ -150,7 +122,7 @@ def nothing_asked(name: str, reason: str) -> str:
     return f"{name}: nothing was asked, so everybody in a group may have the same value. The reason given: “{reason}”."
 
 
-def verdict(report: Mapping[str, Any]) -> dict[str, list[str]]:
+def verdict(report: Json) -> dict[str, list[str]]:
     """What was asked and met, what was asked and missed, and what nobody asked, in sentences."""
     audit, asked = report["audit"], report["asked"]
     missed = [finding["sentence"] for finding in audit["findings"] if finding["met"] is False]
@@ -165,7 +137,7 @@ def verdict(report: Mapping[str, Any]) -> dict[str, list[str]]:
     }
 
 
-def _met(asked: Mapping[str, Any]) -> list[str]:
+def _met(asked: Json) -> list[str]:
     several, guarded = asked.get("several_quasi_identifiers"), [demand["column"] for demand in asked["diversity"]]
     if several:
         sentences = [
@@ -182,7 +154,7 @@ def _met(asked: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
-def _above(thresholds: Sequence[Mapping[str, Any]]) -> list[str]:
+def _above(thresholds: Sequence[Json]) -> list[str]:
     """The thresholds in use that some persons are above, unless these are what was asked."""
     parts = []
     for line in thresholds:

@@ -12,11 +12,10 @@ from textwrap import fill
 from typing import Any
 
 from anonfit.recoding.columns import NominalCells, OrdinalCells, RecodedColumn
-from anonfit.report.words import counted, joined, text_of
+from anonfit.report.words import Json, counted, joined, text_of
 from anonfit.tables.scales import Scale, cut_text
 
 README, CODEBOOK = "README.txt", "codebook.csv"
-Json = Mapping[str, Any]
 
 ROLES = {
     "quasi-identifier": "recoded: others may know it of a person",
@@ -55,9 +54,13 @@ def codebook_text(report: Json, manifest: Json, columns: Sequence[RecodedColumn]
             lines.writerow((name, source, role, kind, "the value of the record; empty: missing", *[""] * 4))
             continue
         place, column = recoded[source]
+        if isinstance(column, OrdinalCells):
+            kind = "word of an order"
+        else:
+            kind = "name" if isinstance(column, NominalCells) else _TYPES[column.scale]
         labels = "" if different[source] is None else different[source]
         means = _BOUNDS[end] if end else _meaning(column, output)
-        lines.writerow((name, source, role, _type(column), means, labels, *_described(column, place)))
+        lines.writerow((name, source, role, kind, means, labels, *_described(column, place)))
     return text.getvalue()
 
 
@@ -66,12 +69,6 @@ def _source_of(name: str, recoded: Mapping[str, Any], values: str) -> tuple[str,
     base, _, end = name.rpartition("_")
     is_bound = values == "bounds" and name not in recoded and base in recoded and end in _BOUNDS
     return (base, end) if is_bound else (name, None)
-
-
-def _type(column: RecodedColumn) -> str:
-    if isinstance(column, OrdinalCells):
-        return "word of an order"
-    return "name" if isinstance(column, NominalCells) else _TYPES[column.scale]
 
 
 def _described(column: RecodedColumn, place: int) -> tuple[str, str, str]:

@@ -315,12 +315,13 @@ def _shown(value: Any) -> Any:
     return printable(str(value))
 
 
-def environment(*folders: Path) -> Environment:
-    """The templates of some folders and then those here, with the filters, macros and pictures of all pages."""
+@cache
+def _environment() -> Environment:
+    """The templates, with the filters, macros and pictures of all pages."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     made = Environment(
-        loader=FileSystemLoader([*folders, TEMPLATES]),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -335,11 +336,6 @@ def environment(*folders: Path) -> Environment:
     macros: Any = made.get_template("macros.html").module
     made.globals |= {name: macro for name, macro in vars(macros).items() if not name.startswith("_")}
     return made
-
-
-@cache
-def _environment() -> Environment:
-    return environment()
 
 
 def page(template: str, **context: Any) -> str:

@@ -17,7 +17,7 @@ from anonfit.errors import listed, printable
 from anonfit.privacy.disclosure import Disclosed
 from anonfit.report.content import consented
 from anonfit.report.pictures import TEXT, element, shape, text, together
-from anonfit.report.words import sentences_of, shortened
+from anonfit.report.words import Json, sentences_of, shortened
 
 ATTACKER = (
     "The assumed attacker has the tree and knows, of everybody whose row it was taught with, all public columns "
@@ -29,9 +29,7 @@ SPANS = (
 )
 
 
-def asked_of_tree(
-    tree: ReleasedTree, tables: Mapping[str, Any], diversity: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
+def asked_of_tree(tree: ReleasedTree, tables: Json, diversity: Sequence[Json]) -> dict[str, Any]:
     """What was asked of a tree, by the tables of its public spec and its demands on private columns."""
     return {
         "k": tables["privacy"]["k"],
@@ -54,9 +52,7 @@ TOLD_OF_LEAVES = {
 }
 
 
-def tree_content(
-    tree: ReleasedTree, *, asked: Mapping[str, Any], rows: Mapping[str, Disclosed], audit: Mapping[str, Any]
-) -> dict[str, Any]:
+def tree_content(tree: ReleasedTree, *, asked: Json, rows: Mapping[str, Disclosed], audit: Json) -> dict[str, Any]:
     """The content of audit.json; `rows` says how many were read and dropped."""
     sentences = sentences_of("tree_not_covered.txt", names_classes=tree.populations != Populations.MAJORITY)[""]
     return {

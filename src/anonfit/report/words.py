@@ -18,6 +18,8 @@ from anonfit.privacy.likeness import MaxConfidence
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+Json = Mapping[str, Any]
+"""Parts of reports, manifests and audits, as plain data."""
 SPACE = "\u00a0"
 """A space at which no line is broken."""
 
@@ -126,11 +128,8 @@ TIE = 1e-9
 SHORT = (Decimal("1e-6"), Decimal("1e15"))
 """Figures between these are written out, others with an exponent."""
 
-Measured = Mapping[str, Any]
-"""An entry of `diversity` of a public audit."""
 
-
-def diversity_content(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
+def diversity_content(audit: Json) -> list[dict[str, Any]]:
     """A sentence for each model that was measured of a column; `audit` is a public one."""
     return [
         {name: measured[name] for name in ("column", "model", "met")} | {"sentence": _sentence(measured)}
@@ -138,7 +137,7 @@ def diversity_content(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _sentence(measured: Measured) -> str:
+def _sentence(measured: Json) -> str:
     """The sentence of a finding; with several quasi-identifiers it says in whose groups."""
     figure, columns = measured["found"], measured["settings"].get("quasi_identifier")
     if not isinstance(figure, int | float):  # not measured, infinite, or about too few persons to be told
@@ -169,7 +168,7 @@ def _number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _words(measured: Measured) -> str:
+def _words(measured: Json) -> str:
     """A model's sentence with the worst group's figure, and what was asked."""
     model = MODELS.get(measured["model"], MaxConfidence)
     settings = {
@@ -181,55 +180,19 @@ def _words(measured: Measured) -> str:
     return f"{sentence} (asked: {model.bound} {_number(measured['asked'])})."
 
 
-def attack_sentences(content: Mapping[str, Any]) -> list[str]:
+def attack_sentences(content: Json) -> list[str]:
     """What came of an attack, in words."""
-    chances = content["re_identification"]
-    sentences = [
-        f"{content['persons']:,} persons were sought in the release by their exact quasi-identifiers. "
-        f"The chance of taking the right record is {chances['chance']:.2%} on average and {chances['highest']:.2%} at "
-        f"most; among all records it would be {chances['blind_chance']:.3%}."
-    ]
-    for line in content["inference"]:
-        sentences.append(_guess_sentence(line))
-        if "learned" in line:
-            sentences.append(_learned_sentence(line["column"], line["learned"]))
-    return sentences
+
+    def told(share: float | None) -> str:
+        return "a share that is not told, since too few are or are not," if share is None else f"{share:.1%}"
+
+    def off(saved: float) -> str:
+        return f"{abs(saved):.1%} {'less' if saved >= 0 else 'more'} off"
+
+    return sentences_of("attack.txt", attack=content, told=told, off=off)[""]
 
 
-def _learned_sentence(column: str, learned: Mapping[str, Any]) -> str:
-    sure, right, by_group = (
-        "a share that is not told, since too few are or are not," if share is None else f"{share:.1%}"
-        for share in (learned["sure"], learned["right"], learned["sure_by_group"])
-    )
-    of_these = f", and right for {right} of these" if learned["sure"] else ""
-    return (
-        f"{column}: a model learned from all groups together is at least {learned['at_least']:.0%} sure of the value "
-        f"of {sure} of the persons{of_these}; the groups alone make it as likely for {by_group}."
-    )
-
-
-def _off(saved: float) -> str:
-    return f"{abs(saved):.1%} {'less' if saved >= 0 else 'more'} off"
-
-
-def _guess_sentence(line: Mapping[str, Any]) -> str:
-    column = line["column"]
-    if line["kind"] == "number":
-        return (
-            f"{column}: guessing the mean of a person's group is {_off(line['error_saved'])} than guessing that of the "
-            f"table; without the person's own record, {_off(line['error_saved_by_others'])}."
-        )
-    if line["accuracy"] is None or line["baseline"] is None:
-        return f"{column}: how often it is guessed right is not told, since too few are right or wrong."
-    by_others = line["accuracy_by_others"]
-    own = "" if by_others is None else f", {by_others:.1%} without the person's own record"
-    return (
-        f"{column}: the commonest value of a person's group is right for {line['accuracy']:.1%}{own}; that of the "
-        f"table for {line['baseline']:.1%}."
-    )
-
-
-def board_content(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+def board_content(report: Json) -> list[dict[str, Any]]:
     """Paragraphs with their titles, from the rest of a report."""
     words: Any = {
         "figure": value_text,
