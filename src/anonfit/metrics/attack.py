@@ -112,7 +112,7 @@ def draw_persons(
 def attack(records: ReleasedRecords, sample: SoughtPersons, secrets: Sequence[Secret], *, k: int) -> Attack:
     """Seek persons in a release: how surely they are found, and what is learned of their secrets."""
     used, sizes = records.sizes()
-    released = records.persons()
+    released = records.persons().total()
     is_linked = np.isin(sample.nodes, used) & (sample.nodes >= 0)
     place = np.where(is_linked, np.searchsorted(used, sample.nodes), -1)
     shared = np.append(sizes, 0)[place]
@@ -188,11 +188,18 @@ def _values(request: TargetRequest, column: Column, values: pl.Series) -> tuple[
 
 def attack_content(outcome: Attack, rule: Disclosure, *, roles: Mapping[str, Role] | None = None) -> dict[str, Any]:
     """What came of an attack, as it may be told; None stands for a share that too few persons are in, or not in."""
-    inference = [
-        _guesses(guesses, rule, (roles or {}).get(guesses.column))
-        | _learned_content(outcome.learned.get(guesses.column), rule)
-        for guesses in outcome.guesses
-    ]
+    inference = []
+    for guesses in outcome.guesses:
+        line = _guesses(guesses, rule, (roles or {}).get(guesses.column))
+        if learned := outcome.learned.get(guesses.column):
+            sure = _share(learned.sure, learned.persons, rule)
+            line["learned"] = {
+                "at_least": SURE,
+                "sure": sure,
+                "right": None if sure is None or not learned.sure else _share(learned.right, learned.sure, rule),
+                "sure_by_group": _share(learned.sure_by_group, learned.persons, rule),
+            }
+        inference.append(line)
     chance, highest, blind = _chances(outcome, rule)
     return {
         "persons": rule.rounded(outcome.persons),
@@ -236,21 +243,6 @@ def _chances(outcome: Attack, rule: Disclosure) -> tuple[float, float, float]:
     chances = 1 / np.maximum(rule.rounded(outcome.shared), 1)
     blind = 1 / max(rule.rounded(outcome.released), 1)
     return float(chances.mean()) if len(chances) else 0.0, float(chances.max(initial=0.0)), blind
-
-
-def _learned_content(learned: LearnedClasses | None, rule: Disclosure) -> dict[str, Any]:
-    """What a model is sure of and right about, as shares; None where few persons are in one, or all but few."""
-    if learned is None:
-        return {}
-    sure = _share(learned.sure, learned.persons, rule)
-    return {
-        "learned": {
-            "at_least": SURE,
-            "sure": sure,
-            "right": None if sure is None or not learned.sure else _share(learned.right, learned.sure, rule),
-            "sure_by_group": _share(learned.sure_by_group, learned.persons, rule),
-        }
-    }
 
 
 def _saved(error: float, baseline: float) -> float:

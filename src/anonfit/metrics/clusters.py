@@ -20,7 +20,7 @@ import polars as pl
 from anonfit.metrics.arrays import AnyIntegers, Floats, Integers
 from anonfit.metrics.losses import Extents, numbers_on_line, places, stated_extents
 from anonfit.privacy.disclosure import Disclosure
-from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
+from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.schema import Schema
 from anonfit.workload.objectives import feature_weights
@@ -81,14 +81,8 @@ def cluster_figures(
     from sklearn.metrics import adjusted_rand_score
 
     own, theirs = (_clusters(points, number, seed) for points in (original, released))
-    return ClusterFigures(
-        number,
-        len(frame),
-        everybody,
-        float(adjusted_rand_score(own, theirs)),
-        _within(original, own),
-        _within(original, theirs),
-    )
+    agreement = float(adjusted_rand_score(own, theirs))
+    return ClusterFigures(number, len(frame), everybody, agreement, _within(original, own), _within(original, theirs))
 
 
 def workload_clusters(
@@ -154,8 +148,11 @@ def _points(
         column = recoding.columns[index]
         if isinstance(column, OrderedCells):
             mine = numbers_on_line(recoding.typed(frame, name))[:, None]
+        elif isinstance(column, OrdinalCells):
+            ranks = cells[index].astype(np.float64) - int(column.has_missing)
+            mine = np.where(ranks < 0, np.nan, ranks)[:, None]
         else:
-            mine = _of_cells(column, cells[index].astype(np.int64))
+            mine = _commonest(_indicators(np.maximum(cells[index], 0), column.size))
         original.append(_scaled(mine, weight))
         released.append(_scaled(_of_regions(recoding, nodes, index, extents), weight))
     return np.concatenate(original, axis=1), np.concatenate(released, axis=1)
@@ -181,7 +178,7 @@ def _raw(values: pl.Series) -> Floats:
     return _commonest(_indicators(codes, int(codes.max(initial=0)) + 1))
 
 
-def _indicators(codes: Integers, size: int) -> Floats:
+def _indicators(codes: AnyIntegers, size: int) -> Floats:
     """1 in the place of each row's name. (row, name)"""
     indicators = np.zeros((len(codes), size))
     indicators[np.arange(len(codes)), codes] = 1.0
@@ -194,14 +191,6 @@ def _commonest(shares: Floats) -> Floats:
         return shares
     kept = np.sort(np.argsort(-shares.sum(axis=0), kind="stable")[:MOST_NAMES])
     return shares[:, kept]
-
-
-def _of_cells(column: RecodedColumn, cells: Integers) -> Floats:
-    """The coordinates of raw ranks or names."""
-    if isinstance(column, OrdinalCells):
-        shift = int(column.has_missing)
-        return np.where(cells < shift, np.nan, (cells - shift).astype(np.float64))[:, None]
-    return _commonest(_indicators(np.maximum(cells, 0), column.size))
 
 
 def _of_regions(recoding: Recoding, nodes: AnyIntegers, index: int, extents: Extents) -> Floats:

@@ -98,9 +98,8 @@ def _point_content(curve: Curve, point: Point, rule: Disclosure) -> dict[str, An
         }
         for column, judged, whole in zip(curve.columns, point.judged, curve.whole, strict=True)
     ]
-    precision = None
-    if point.selections is not None:
-        precision = selections_together(point.selections, rule, total=curve.known_persons)["precision"]
+    answers, total = point.selections, curve.known_persons
+    precision = None if answers is None else selections_together(answers, rule, total=total)["precision"]
     return line | {
         "average_risk": round(point.groups / max(rule.rounded(point.members), 1), 5),
         "kept": round(point.kept, 3),

@@ -212,10 +212,6 @@ class Estimator:
         self.node, self.signature = keys // len(self.coded.applies), keys % len(self.coded.applies)
         self.own = {name: at for at, name in enumerate(table.recoding.quasi_identifiers)}
 
-    def counts(self, place: slice) -> Floats:
-        """How many rows are expected to meet each of some predicates."""
-        return self.sums(place, None, with_values=False)[0]
-
     def known(self, column: str | None) -> Floats:
         """(row,) What each raw row counts: nothing where its value is missing."""
         counts = self.table.counts

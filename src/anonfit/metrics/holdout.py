@@ -159,19 +159,16 @@ class Holdout:
     def regions(self, workload: Workload, k: int | None = None) -> Anonymized | None:
         """The regions of the known rows; None where these are too few for what was asked."""
         setting, engine = self.setting, MemoryEngine(self.known)
-        asked: dict[str, Any] = {
-            "demands": setting.demands if k is None else replace(setting.demands, k=k),
-            "workload": workload,
-            "cut_points": setting.cut_points,
-        }
+        demands = setting.demands if k is None else replace(setting.demands, k=k)
+        tree, refining = (None, None) if workload.is_blind else (setting.tree, setting.refining)
+        request: dict[str, Any] = {"demands": demands, "workload": workload, "cut_points": setting.cut_points}
         try:
-            if setting.tree is not None and not workload.is_blind:
-                demand = setting.tree.demand
-                tree = setting.tree if k is None else replace(setting.tree, demand=replace(demand, k=k))
+            if tree is not None:
+                tree = replace(tree, demand=replace(tree.demand, k=demands.k))
                 return anonymize_by_tree(engine, setting.schema, tree)
-            if setting.refining is None or workload.is_blind:
-                return anonymize(engine, setting.schema, **asked)
-            return anonymize_top_down(engine, setting.schema, refining=setting.refining, **asked)
+            if refining is not None:
+                return anonymize_top_down(engine, setting.schema, refining=refining, **request)
+            return anonymize(engine, setting.schema, **request)
         except AnonfitError:  # too few rows for the demands, or none with a value of a target
             return None
 
@@ -180,9 +177,8 @@ class Holdout:
         setting = self.setting
         if regions.answers is not None or not setting.workload.selections:
             return regions.answers
-        return answer_selections(
-            setting.workload.selections, setting.schema, self.known, regions, k=k or setting.demands.k
-        )
+        selections, k = setting.workload.selections, k or setting.demands.k
+        return answer_selections(selections, setting.schema, self.known, regions, k=k)
 
     def judge(self, regions: Anonymized | None) -> tuple[Judged, ...]:
         """What regions tell of the others' targets; without regions, what the known rows tell as a whole."""
@@ -319,12 +315,10 @@ def _columns_compared(
     if not weights:
         return None
     recodings = (blind.recoding, purpose.recoding)
-    extents, unnamed = common_extents(recodings), unnamed_values(recodings)
-    first, second = (
-        RecodedTable(regions.recoding, regions.nodes, weights=weights, extents=extents, unnamed=more)
-        for regions, more in zip((blind, purpose), unnamed, strict=True)
-    )
-    return first, second
+    common: Any = {"weights": weights, "extents": common_extents(recodings)}
+    of_blind, of_purpose = unnamed_values(recodings)
+    first = RecodedTable(blind.recoding, blind.nodes, unnamed=of_blind, **common)
+    return first, RecodedTable(purpose.recoding, purpose.nodes, unnamed=of_purpose, **common)
 
 
 def comparison_content(comparison: PurposeComparison, rule: Disclosure) -> dict[str, Any]:

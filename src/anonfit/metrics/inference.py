@@ -46,13 +46,10 @@ class ReleasedRecords:
     def sizes(self) -> tuple[NDArray[Any], Integers]:
         """The nodes that have rows, and the persons in each."""
         used, place = self.places()
-        return used, self._persons().of_groups(place, len(used))
+        return used, self.persons().of_groups(place, len(used))
 
-    def persons(self) -> int:
-        """All persons."""
-        return self._persons().total()
-
-    def _persons(self) -> Persons:
+    def persons(self) -> Persons:
+        """Whom the rows stand for."""
         entities = None if self.entities is None else self.entities.astype(np.uint32)
         return Persons(len(self.nodes), self.counts, entities)
 

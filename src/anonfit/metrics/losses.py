@@ -71,8 +71,7 @@ def places(cuts: Sequence[Cut], scale: Scale) -> Floats:
 
 def _stated(column: OrderedCells) -> Extent | None:
     if column.domain:
-        low, high = places(column.domain, column.scale).tolist()
-        return Extent(low, high)
+        return Extent(*places(column.domain, column.scale).tolist())
     cuts = places(column.cuts, column.scale)
     if not len(cuts):
         return None
@@ -81,8 +80,7 @@ def _stated(column: OrderedCells) -> Extent | None:
         below, above = cuts[1] - cuts[0], cuts[-1] - cuts[-2]
     else:
         below = above = YEAR if not column.scale.is_number else abs(cuts[0]) or 1.0
-    low, high = np.clip([cuts[0] - below, cuts[-1] + above], -LARGEST, LARGEST).tolist()
-    return Extent(low, high)
+    return Extent(*np.clip([cuts[0] - below, cuts[-1] + above], -LARGEST, LARGEST).tolist())
 
 
 def stated_extents(recoding: Recoding) -> Extents:

@@ -141,7 +141,8 @@ def judge_queries(asks: Sequence[tuple[Ask, int]], table: QueryTable, *, ends: E
         # Without groups, which are those of the raw rows: what is expected would tell which values occur.
         whole = Estimator(table, rows, [_predicate(query.ask) for query in chunk], ends)
         start = 0
-        for query, expected in zip(chunk, whole.counts(slice(0, len(chunk))).tolist(), strict=True):
+        counts, _ = whole.sums(slice(0, len(chunk)), None, with_values=False)
+        for query, expected in zip(chunk, counts.tolist(), strict=True):
             place = slice(start, start + len(query.predicates))
             start, at = place.stop, len(answers)
             true, kept, answered = (int(figures[at]) for figures in (every.true, every.kept, every.answered))
@@ -282,13 +283,9 @@ def internal_queries(asks: Sequence[Ask], answers: Sequence[QueryAnswer], *, lef
             {
                 "where": None if ask.predicate is None else predicate_text(ask.predicate),
                 "groups": list(ask.groups),
-                "times": answer.times,
-                "true": answer.true,
-                "answered": answer.answered,
+                **{name: getattr(answer, name) for name in ("times", "true", "answered")},
                 "expected": round(answer.expected, 1),
-                "imprecision": answer.imprecision,
-                "precision": answer.precision,
-                "recall": answer.recall,
+                **{name: getattr(answer, name) for name in ("imprecision", "precision", "recall")},
                 "errors": [
                     {"of": measure.words, "groups": measure.groups, "error": measure.error}
                     for measure in answer.measures

@@ -191,16 +191,24 @@ def content(table: RecodedTable, use: Use, need: Need, *, key: str) -> dict[str,
     return of_release | {"columns": list(lines.values())}
 
 
-def _of_columns(read: Callable[[RecodedTable, str], Any]) -> Callable[[RecodedTable], dict[str, Any]]:
-    return lambda table: {name: read(table, name) for name in table.recoding.quasi_identifiers}
+def _of_columns(
+    name: str, read: Callable[[RecodedTable, str], Any], formula: str, uses: tuple[Use, ...], digits: int | None = None
+) -> Metric:
+    def measure(table: RecodedTable) -> dict[str, Any]:
+        return {column: read(table, column) for column in table.recoding.quasi_identifiers}
+
+    return Metric(name, "regions", measure, formula, uses, "column", digits=digits)
 
 
 def _of_losses(name: str) -> Callable[[RecodedTable], dict[str, float]]:
     return lambda table: {column.name: getattr(column, name) for column in table.losses.columns}
 
 
-def _of_targets(name: str) -> Callable[[RecodedTable], dict[str, float]]:
-    return lambda table: {target.column: getattr(target, name) for target in table.targets}
+def _of_targets(name: str, formula: str, uses: tuple[Use, ...], **shown: Any) -> Metric:
+    def measure(table: RecodedTable) -> dict[str, float]:
+        return {target.column: getattr(target, name) for target in table.targets}
+
+    return Metric(name, "classes", measure, formula, uses, "target", **shown)
 
 
 def _evaluated(name: str, needs: Need, path: str, words: str, formula: str) -> Metric:
@@ -245,35 +253,26 @@ METRICS = (
         ("compare", "evaluate"),
         title="Loss metric (LM)",
     ),
-    Metric("entropy", "classes", _of_targets("entropy"), "H(C), in bits", ("compare",), "target"),
-    Metric(
+    _of_targets("entropy", "H(C), in bits", ("compare",)),
+    _of_targets(
         "conditional_entropy",
-        "classes",
-        _of_targets("conditional_entropy"),
         "H(C|P) = Σ over E of |E|/n · H(classes in E), in bits",
         ("compare", "evaluate"),
-        "target",
         title="left open (bits)",
         note="Left open: the entropy (bits) of a target inside groups.",
     ),
-    Metric(
+    _of_targets(
         "explained",
-        "classes",
-        _of_targets("explained"),
         "1 − H(C|P) / H(C)",
         ("compare",),
-        "target",
         title="explained",
         note="Explained: the part of its entropy that groups take away.",
         is_share=True,
     ),
-    Metric(
+    _of_targets(
         "classification_metric",
-        "classes",
-        _of_targets("classification_metric"),
         "(persons whose class is not their group's commonest + withheld persons) / all",
         ("compare", "evaluate"),
-        "target",
         title="not the commonest",
         note="Not the commonest: the share of rows whose class is not their group's commonest (classification metric).",
         is_share=True,
@@ -288,13 +287,11 @@ METRICS = (
         short="wdm",
         digits=1,
     ),
-    Metric(
+    _of_columns(
         "weight",
-        "regions",
-        _of_columns(lambda table, name: table.discernibility.weights[name]),
+        lambda table, name: table.discernibility.weights[name],
         "how much a column matters; all weights add up to 1",
         ("report",),
-        "column",
         digits=3,
     ),
     Metric(
@@ -311,21 +308,14 @@ METRICS = (
     Metric(
         "lm", "regions", _of_losses("lm"), "as NCP; of names, (names − 1) / (all names − 1)", ("compare",), "column"
     ),
-    Metric(
-        "squares",
-        "regions",
-        _of_columns(lambda table, name: table.discernibility.columns[name]),
-        "Σ over labels of persons²",
-        ("report",),
-        "column",
+    _of_columns(
+        "squares", lambda table, name: table.discernibility.columns[name], "Σ over labels of persons²", ("report",)
     ),
-    Metric(
+    _of_columns(
         "together",
-        "regions",
-        _of_columns(lambda table, name: table.discernibility.share(name)),
+        lambda table, name: table.discernibility.share(name),
         "Σ over labels of persons² / n²",
         ("evaluate", "report"),
-        "column",
         digits=3,
     ),
     _evaluated("cluster_agreement", "clusters", "clusters.agreement", "clusters: agreement", "adjusted Rand index"),

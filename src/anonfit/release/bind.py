@@ -235,14 +235,11 @@ def _target_requests(targets: Iterable[TargetSpec]) -> tuple[TargetRequest, ...]
 
 def demands_of(spec: Spec) -> Demands:
     """What every group must hold."""
-    diversity = tuple(
-        DiversityRequest(demand.column, demand.model, demand.parameters) for demand in spec.privacy.diversity
-    )
+    privacy = spec.privacy
+    diversity = tuple(DiversityRequest(demand.column, demand.model, demand.parameters) for demand in privacy.diversity)
+    several = tuple(QuasiIdentifier(entry.columns, entry.k or privacy.k) for entry in privacy.quasi_identifiers)
     capped = _target_requests(spec.capped_targets)
-    several = tuple(
-        QuasiIdentifier(entry.columns, entry.k or spec.privacy.k) for entry in spec.privacy.quasi_identifiers
-    )
-    return Demands(spec.privacy.k, diversity, spec.privacy.max_confidence, capped, spec.method.criterion, several)
+    return Demands(privacy.k, diversity, privacy.max_confidence, capped, spec.method.criterion, several)
 
 
 def refining_of(spec: Spec) -> Refining | None:

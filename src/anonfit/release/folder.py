@@ -327,8 +327,12 @@ def pages_of(report: Json, manifest: Json, recoding: Recoding) -> dict[str, str]
 def expected_tree_report(folder: Path, manifest: Json, report: Json) -> tuple[Json, dict[str, str]]:
     """A tree's audit.json with all that follows from its other parts written anew, and its drawings by file name."""
     tree, tables = read_model(folder / "model.json"), manifest["spec"]
-    demands = zip(report["asked"]["diversity"], tables["privacy"]["diversity"], strict=True)
-    asked = asked_of_tree(tree, tables, [_demand(*both) for both in demands])
+    demands = []
+    for reported, claimed in zip(report["asked"]["diversity"], tables["privacy"]["diversity"], strict=True):
+        # A manifest also says by what distance a demand is measured, where that was not asked.
+        beside = {"distance", "taxonomy", "order"} - set(reported)
+        demands.append({name: value for name, value in claimed.items() if name not in beside})
+    asked = asked_of_tree(tree, tables, demands)
     content = tree_content(tree, asked=asked, rows=report["rows"], audit=report["audit"])
     return content, tree_pages(tree, content, manifest)
 
@@ -342,12 +346,6 @@ def tree_pages(tree: ReleasedTree, report: Json, manifest: Json) -> dict[str, st
         "report.html": tree_page(report, manifest, drawing),
         README: tree_readme_text(report, manifest),
     }
-
-
-def _demand(reported: Json, claimed: Json) -> dict[str, Any]:
-    """A demand as it is claimed; a manifest also says by what distance it is measured, where that was not asked."""
-    beside = {"distance", "taxonomy", "order"} - set(reported)
-    return {name: value for name, value in claimed.items() if name not in beside}
 
 
 def _aim(target: TargetRequest, asked: Json, spec: Spec) -> Aim:

@@ -330,10 +330,10 @@ def _groupings(spec: Spec, recoding: Recoding, nodes: NDArray[np.int32]) -> list
     if not spec.privacy.quasi_identifiers:
         return [(spec.privacy.k, nodes.astype(np.int64))]
     groupings = []
-    for quasi_identifier in bind.demands_of(spec).quasi_identifiers:
-        columns = [recoding.quasi_identifiers.index(name) for name in quasi_identifier.columns]
+    for demand in bind.demands_of(spec).quasi_identifiers:
+        columns = [recoding.quasi_identifiers.index(name) for name in demand.columns]
         parts = [recoding.boxes.parts(nodes, column).of_node for column in columns]
-        groupings.append((quasi_identifier.k, combined(parts, [int(part.max(initial=0)) + 1 for part in parts])))
+        groupings.append((demand.k, combined(parts, [int(part.max(initial=0)) + 1 for part in parts])))
     return groupings
 
 

@@ -84,17 +84,17 @@ def _columns(
     asked: Json, schema: Schema, columns: Sequence[RecodedColumn], different: Mapping[str, int | None]
 ) -> list[dict[str, Any]]:
     """One line per column: its role, what was done to it, and how many different values the release has."""
-    recoded = {column.name: column for column in columns}
-    generalized_targets = {target["column"] for target in asked["targets"]} & set(recoded)
-    lines = []
-    for column in schema.columns:
-        technique = "generalized (target)" if column.name in generalized_targets else TECHNIQUE[column.role]
-        line: dict[str, Any] = {"name": column.name, "role": str(column.role), "technique": technique}
-        if column.name in recoded:
-            line["type"] = str(recoded[column.name].type)
-            line["different"] = different[column.name]
-        lines.append(line)
-    return lines
+    more = {column.name: {"type": str(column.type), "different": different[column.name]} for column in columns}
+    generalized_targets = {target["column"] for target in asked["targets"]} & set(more)
+    return [
+        {
+            "name": column.name,
+            "role": str(column.role),
+            "technique": "generalized (target)" if column.name in generalized_targets else TECHNIQUE[column.role],
+            **more.get(column.name, {}),
+        }
+        for column in schema.columns
+    ]
 
 
 def read_content(read: int, kept: int, *left_out: Disclosed) -> Disclosed:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
+from functools import partial
 from io import StringIO
 from textwrap import fill
 from typing import Any
@@ -138,9 +139,6 @@ def tree_readme_text(report: Json, manifest: Json) -> str:
 
 
 def _readme(template: str, report: Json, manifest: Json, **context: Any) -> str:
-    filters: Any = {"line": _line, "paragraph": _wrapped, "item": _item, "joined": joined, "counted": counted}
+    filters: Any = {"line": _line, "paragraph": _wrapped, "joined": joined, "counted": counted}
+    filters["item"] = partial(_wrapped, begin="- ", then="  ")
     return text_of(template, report=report, manifest=manifest, spec=manifest["spec"], **context, **filters)
-
-
-def _item(text: str) -> str:
-    return _wrapped(text, "- ", "  ")

@@ -20,6 +20,7 @@ from anonfit.report.content import PRESETS
 from anonfit.report.pictures import bars, curve_lines, figure, key, paired_bars, stack, tiling_figure
 from anonfit.report.words import (
     TEMPLATES,
+    Json,
     counted,
     joined,
     number_text,
@@ -34,7 +35,7 @@ from anonfit.runtime.files import write_file
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-Report = Mapping[str, Any]
+Report = Json
 """What is in report.json, or in the owner's internal record."""
 HEADLINES = {
     "missed": ("Asked and missed", "bad"),
@@ -213,21 +214,20 @@ def _values_of(points: Sequence[Report], target: str) -> list[float | None]:
 
 def curves(curve: Report) -> list[Markup]:
     """A picture for each target, with the detail that is kept; of that alone where there is no target."""
-    names: list[str | None] = [*_targets(curve)[:MOST_CURVES]]
-    return [_curve(curve["points"], name) for name in names or [None]]
-
-
-def _curve(points: Sequence[Report], name: str | None) -> Markup:
+    points = curve["points"]
     kept = [point["kept"] for point in points]
-    lines, caption = [kept], "Detail kept"
-    if name is not None:
-        lines, caption = [_values_of(points, name), kept], f"{name} (line) and detail kept (dashed)"
-    words = ", ".join(
-        f"k = {point['k']}: {share_in_words(value)}" for point, value in zip(points, lines[0], strict=True)
-    )
+    lines = [
+        ([_values_of(points, name), kept], f"{name} (line) and detail kept (dashed)")
+        for name in _targets(curve)[:MOST_CURVES]
+    ]
     places = [(f"{point['k']:,}", f"{100 * point['highest_risk']:.3g} %") for point in points]
-    drawn = curve_lines(places, lines, ("k", "risk"), f"{caption} by k. {words}")
-    return figure(drawn, f"{caption} by k, with the highest risk that k allows.")
+    pictures = []
+    for values, caption in lines or [([kept], "Detail kept")]:
+        shares = zip(points, values[0], strict=True)
+        words = ", ".join(f"k = {point['k']}: {share_in_words(value)}" for point, value in shares)
+        drawn = curve_lines(places, values, ("k", "risk"), f"{caption} by k. {words}")
+        pictures.append(figure(drawn, f"{caption} by k, with the highest risk that k allows."))
+    return pictures
 
 
 def ways(exploration: Report) -> list[tuple[str, ...]]:
