@@ -17,7 +17,7 @@ from anonfit.metrics.curve import read_ks
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Unseen
 from anonfit.release.bind import demands_of, schema_of, source_of
-from anonfit.release.draft import Draft, Lazy, RowCounts, drafted_table
+from anonfit.release.draft import Draft, Lazy, RowCounts
 from anonfit.release.evidence import audit_draft, both_reports
 from anonfit.release.folder import check_free, copy_release, load_folder, spec_of_manifest
 from anonfit.release.publish import DatabaseTable, deliver, publish_draft, require_passed, target_of
@@ -239,7 +239,7 @@ def _limited(spec: Spec, limit: float) -> Spec:
 def _released(draft: Draft, source: Any) -> Release:
     """A release whose table has been audited as it stands in memory."""
     with _used(draft):
-        audit = audit_draft(draft, drafted_table(draft))
+        audit = audit_draft(draft, draft.released_table)
         require_passed(audit)
         report: Lazy[Mapping[str, Any]] = Lazy(lambda: both_reports(draft, audit)[0])
         # Rows that are not held here may be others tomorrow, and what is limited in the report is measured for it.
@@ -260,7 +260,7 @@ def _used(draft: Draft) -> Iterator[None]:
 
 def _data(draft: Draft, source: Any) -> Any:
     """The released table as a frame of the kind that came in; a large one as a lazy frame of its file."""
-    return drafted_table(draft) if draft.is_large else like(source, draft.table, index=False)
+    return draft.released_table if draft.is_large else like(source, draft.table, index=False)
 
 
 def _html_table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

@@ -11,12 +11,11 @@ import polars as pl
 import pytest
 
 import anonfit as af
+from anonfit.metrics.groups import group_figures
 from anonfit.metrics.losses import (
     ColumnLoss,
-    Disagreement,
     Discernibility,
     Losses,
-    column_discernibility,
     disagreements,
     weighted_discernibility,
 )
@@ -40,7 +39,7 @@ def test_the_toy_case_of_the_paper(weights: tuple[float, float] | None, total: f
     found = weighted_discernibility(recoding, nodes, weights=given)
     assert dict(found.columns) == {"first": 10, "second": 8}
     assert found.total == total
-    assert column_discernibility([2, 1, 1]) == 6  # of both columns together
+    assert group_figures(np.array([2, 1, 1]), k=1).discernibility == 6  # of both columns together
 
 
 def test_columns_that_are_not_named_have_the_weight_one() -> None:
@@ -83,9 +82,7 @@ def figures(ncp: float, squares: int) -> tuple[Losses, Discernibility]:
 
 
 def test_where_ncp_and_wdm_disagree() -> None:
-    assert disagreements(figures(0.2, 40), figures(0.3, 60)) == ()
-    assert disagreements(figures(0.2, 60), figures(0.2, 40)) == ()
-    (one,) = disagreements(figures(0.2, 60), figures(0.3, 40))
-    assert one == Disagreement("age", "ncp", (0.2, 0.3), (0.6, 0.4))
-    (other,) = disagreements(figures(0.3, 40), figures(0.2, 60))
-    assert other.better_by == "wdm"
+    assert disagreements(figures(0.2, 40), figures(0.3, 60)) == {}
+    assert disagreements(figures(0.2, 60), figures(0.2, 40)) == {}
+    assert disagreements(figures(0.2, 60), figures(0.3, 40)) == {"age": "ncp"}
+    assert disagreements(figures(0.3, 40), figures(0.2, 60)) == {"age": "wdm"}

@@ -83,7 +83,7 @@ def test_every_point_of_the_slice_lies_in_the_rectangle_of_its_region(
     recoding, made = release.recoding, release._draft
     assert made.nodes is not None
     sizes = np.bincount(made.nodes, minlength=len(recoding.tree.column))
-    found = drawn(recoding, made.source)  # type: ignore[arg-type]
+    found = drawn(recoding, made.source)
     assert found is not None
     names = list(recoding.quasi_identifiers)
     across, up = (names.index(found[axis]["column"]) for axis in ("across", "up"))

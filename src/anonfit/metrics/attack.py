@@ -24,6 +24,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from anonfit.metrics.arrays import AnyIntegers, Flags, Floats, Integers
 from anonfit.metrics.inference import SURE, Guesses, LearnedClasses, ReleasedRecords, Secret, guess, learn
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.recoding import Recoding
@@ -41,9 +42,9 @@ class SoughtPersons:
     released records, and who each is where persons have several rows; for learning, the recoding and the cells.
     """
 
-    nodes: NDArray[np.integer[Any]]  # (person,)
-    is_released: NDArray[np.bool_]  # (person,)
-    entities: NDArray[np.integer[Any]] | None = None  # (person,)
+    nodes: AnyIntegers  # (person,)
+    is_released: Flags  # (person,)
+    entities: AnyIntegers | None = None  # (person,)
     recoding: Recoding | None = None
     cells: Sequence[NDArray[Any]] | None = None
     """The exact quasi-identifiers of the persons, as cells of the recoding; None: nothing is learned."""
@@ -68,7 +69,7 @@ class Attack:
     alone: int
     """Persons who share their region with fewer than k - 1 others."""
     guesses: tuple[Guesses, ...]
-    shared: NDArray[np.int64] | None = field(default=None, compare=False, repr=False)
+    shared: Integers | None = field(default=None, compare=False, repr=False)
     """(person,) the persons who share the region of each who was sought."""
     learned: Mapping[str, LearnedClasses] = field(default_factory=dict)
     """What a model learned from the release is sure of, of columns that have classes."""
@@ -90,7 +91,7 @@ def draw_persons(
     counts: NDArray[Any] | None = None,
     entities: NDArray[Any] | None = None,
     size: int = PERSONS,
-) -> NDArray[np.int64]:
+) -> Integers:
     """Row numbers of persons drawn at random, each person as likely as any other, in ascending order. (person,)
 
     A row may be drawn for several of the persons that it stands for (counts), and of a person with several rows
@@ -98,30 +99,20 @@ def draw_persons(
     tells of those who are not in it.
     """
     rng = np.random.default_rng(seed)
-    ends = None if counts is None else np.cumsum(counts.astype(np.int64))
-    first = None if entities is None else _one_row_each(entities, rng)
-    persons = rows if ends is None else int(ends[-1]) if rows else 0
-    persons = persons if first is None else len(first)
+    row_of = np.arange(rows)  # (person,)
+    if entities is not None:  # one of a person's rows, by chance
+        order = rng.permutation(rows)
+        row_of = order[np.unique(entities[order], return_index=True)[1]]
+    ends = None if counts is None or entities is not None else np.cumsum(counts.astype(np.int64))
+    persons = len(row_of) if ends is None or not rows else int(ends[-1])
     chosen = np.arange(persons) if persons - size < k else rng.choice(persons, size, replace=False)
-    if first is not None:
-        chosen = first[chosen]
-    elif ends is not None:
-        chosen = np.searchsorted(ends, chosen, side="right")
-    return np.sort(chosen)
-
-
-def _one_row_each(entities: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
-    """For each person one of his or her rows, by chance."""
-    order = rng.permutation(len(entities))
-    _, first = np.unique(entities[order], return_index=True)
-    rows: NDArray[np.int64] = order[first]
-    return rows
+    return np.sort(row_of[chosen] if ends is None else np.searchsorted(ends, chosen, side="right"))
 
 
 def attack(records: ReleasedRecords, sample: SoughtPersons, secrets: Sequence[Secret], *, k: int) -> Attack:
     """Seek persons in a release: how surely they are found, and what is learned of their secrets."""
     used, sizes = records.sizes()
-    released = records.persons()
+    released = records.persons().total()
     is_linked = np.isin(sample.nodes, used) & (sample.nodes >= 0)
     place = np.where(is_linked, np.searchsorted(used, sample.nodes), -1)
     shared = np.append(sizes, 0)[place]
@@ -141,20 +132,12 @@ def attack(records: ReleasedRecords, sample: SoughtPersons, secrets: Sequence[Se
             for secret in secrets
         ),
         shared=shared,
-        learned={} if sample.cells is None else _learned(sample, records, secrets, place),
+        learned={
+            secret.column: learn(sample.recoding, records, secret, place, sample.cells)
+            for secret in secrets
+            if sample.recoding is not None and sample.cells is not None and not secret.are_numbers
+        },
     )
-
-
-def _learned(
-    sample: SoughtPersons, records: ReleasedRecords, secrets: Sequence[Secret], place: NDArray[np.int64]
-) -> dict[str, LearnedClasses]:
-    assert sample.recoding is not None
-    assert sample.cells is not None
-    return {
-        secret.column: learn(sample.recoding, records, secret, place, sample.cells)
-        for secret in secrets
-        if not secret.are_numbers
-    }
 
 
 DIGITS = 4
@@ -164,7 +147,7 @@ def attack_release(
     recoding: Recoding,
     schema: Schema,
     source: pl.DataFrame,
-    nodes: NDArray[np.integer[Any]],
+    nodes: AnyIntegers,
     persons: Persons,
     *,
     targets: Sequence[TargetRequest],
@@ -199,17 +182,24 @@ def _values(request: TargetRequest, column: Column, values: pl.Series) -> tuple[
 
     known = typed(column, values)
     known = known if known.dtype.is_numeric() else known.to_physical()
-    numbers: NDArray[np.float64] = known.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    numbers: Floats = known.cast(pl.Float64).fill_null(float("nan")).to_numpy()
     return numbers, True
 
 
 def attack_content(outcome: Attack, rule: Disclosure, *, roles: Mapping[str, Role] | None = None) -> dict[str, Any]:
     """What came of an attack, as it may be told; None stands for a share that too few persons are in, or not in."""
-    inference = [
-        _guesses(guesses, rule, (roles or {}).get(guesses.column))
-        | _learned_content(outcome.learned.get(guesses.column), rule)
-        for guesses in outcome.guesses
-    ]
+    inference = []
+    for guesses in outcome.guesses:
+        line = _guesses(guesses, rule, (roles or {}).get(guesses.column))
+        if learned := outcome.learned.get(guesses.column):
+            sure = _share(learned.sure, learned.persons, rule)
+            line["learned"] = {
+                "at_least": SURE,
+                "sure": sure,
+                "right": None if sure is None or not learned.sure else _share(learned.right, learned.sure, rule),
+                "sure_by_group": _share(learned.sure_by_group, learned.persons, rule),
+            }
+        inference.append(line)
     chance, highest, blind = _chances(outcome, rule)
     return {
         "persons": rule.rounded(outcome.persons),
@@ -232,17 +222,17 @@ def _guesses(guesses: Guesses, rule: Disclosure, role: Role | None) -> dict[str,
             "error_saved": _saved(guesses.of_group, guesses.of_table),
             "error_saved_by_others": _saved(guesses.of_others, guesses.of_other_rows),
         }
-    right = [
+    of_group, of_others, of_table, of_other_rows = (
         _share(hits, guesses.persons, rule)
         for hits in (guesses.of_group, guesses.of_others, guesses.of_table, guesses.of_other_rows)
-    ]
+    )
     return line | {
         "kind": "classes",
-        "accuracy": right[0],
-        "accuracy_by_others": right[1],
-        "baseline": right[2],
-        "gain": _difference(right[0], right[2]),
-        "gain_by_others": _difference(right[1], right[3]),
+        "accuracy": of_group,
+        "accuracy_by_others": of_others,
+        "baseline": of_table,
+        "gain": _difference(of_group, of_table),
+        "gain_by_others": _difference(of_others, of_other_rows),
     }
 
 
@@ -253,21 +243,6 @@ def _chances(outcome: Attack, rule: Disclosure) -> tuple[float, float, float]:
     chances = 1 / np.maximum(rule.rounded(outcome.shared), 1)
     blind = 1 / max(rule.rounded(outcome.released), 1)
     return float(chances.mean()) if len(chances) else 0.0, float(chances.max(initial=0.0)), blind
-
-
-def _learned_content(learned: LearnedClasses | None, rule: Disclosure) -> dict[str, Any]:
-    """What a model is sure of and right about, as shares; None where few persons are in one, or all but few."""
-    if learned is None:
-        return {}
-    sure = _share(learned.sure, learned.persons, rule)
-    return {
-        "learned": {
-            "at_least": SURE,
-            "sure": sure,
-            "right": None if sure is None or not learned.sure else _share(learned.right, learned.sure, rule),
-            "sure_by_group": _share(learned.sure_by_group, learned.persons, rule),
-        }
-    }
 
 
 def _saved(error: float, baseline: float) -> float:
@@ -333,19 +308,14 @@ def _risk_of_entities(rows: pl.DataFrame, k: int) -> InitialRisk:
     return InitialRisk(len(rarest), float((1 / rarest).sum()), smallest, alone, below_k)
 
 
-def _risk(parts: Iterable[NDArray[np.int64]], k: int) -> InitialRisk:
+def _risk(parts: Iterable[Integers], k: int) -> InitialRisk:
     """The risk from the persons of combinations, which may come in parts."""
-    persons = combinations = alone = below_k = 0
-    smallest: int | None = None
+    sums, smallest = np.zeros(4, np.int64), []
     for sizes in parts:
-        if not len(sizes):
-            continue
-        persons += int(sizes.sum())
-        combinations += len(sizes)
-        alone += int(np.count_nonzero(sizes == 1))
-        below_k += int(sizes[sizes < k].sum())
-        smallest = int(sizes.min()) if smallest is None else min(smallest, int(sizes.min()))
-    return InitialRisk(persons, combinations, smallest or 0, alone, below_k)
+        sums += [sizes.sum(), len(sizes), np.count_nonzero(sizes == 1), sizes[sizes < k].sum()]
+        smallest += [int(sizes.min())] if len(sizes) else []
+    persons, combinations, alone, below_k = sums.tolist()
+    return InitialRisk(persons, combinations, min(smallest, default=0), alone, below_k)
 
 
 class CombinationCounter:
@@ -357,7 +327,7 @@ class CombinationCounter:
 
         self.shards = HashShards(2 if has_counts else 1)
 
-    def add(self, frame: pl.DataFrame, persons: NDArray[np.int64] | None) -> None:
+    def add(self, frame: pl.DataFrame, persons: Integers | None) -> None:
         """Some more rows: their raw quasi-identifiers, and how many persons each stands for."""
         hashes = frame.hash_rows(seed=0).to_numpy()
         self.shards.add(hashes, *([] if persons is None else [persons.astype(np.uint64)]))
@@ -367,7 +337,7 @@ class CombinationCounter:
         return _risk((_sizes(*part) for part in self.shards.each()), k)
 
 
-def _sizes(hashes: NDArray[np.uint64], persons: NDArray[np.uint64] | None = None) -> NDArray[np.int64]:
+def _sizes(hashes: NDArray[np.uint64], persons: NDArray[np.uint64] | None = None) -> Integers:
     """The persons of every combination, each told by a hash."""
     if persons is None:
         return np.unique(hashes, return_counts=True)[1]
@@ -397,7 +367,7 @@ def initial_content(risk: InitialRisk, rule: Disclosure) -> dict[str, Any]:
 MOST_BINS = 14
 
 
-def group_bins(sizes: NDArray[np.int64]) -> list[dict[str, int]]:
+def group_bins(sizes: Integers) -> list[dict[str, int]]:
     """Groups and persons by size, in bins from `low` to `high` persons, both included, without empty bins. sizes:
     (group,) of released groups, so that no bin tells of fewer persons than share a group.
     """

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from anonfit.metrics.arrays import AnyIntegers, Floats, Integers
 from anonfit.metrics.losses import Extents, numbers_on_line, places, stated_extents
 from anonfit.privacy.disclosure import Disclosure
-from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
+from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.schema import Schema
 from anonfit.workload.objectives import feature_weights
@@ -32,8 +32,6 @@ MOST_NAMES = 64
 """A column with more names is taken by its commonest ones."""
 STARTS = 4
 """K-means is begun so often, and the best end is taken."""
-
-Points = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +49,6 @@ class ClusterFigures:
     within_release: float
     """The share that is left within the clusters found in the release."""
 
-    @property
-    def between_original(self) -> float:
-        """The share that lies between the original's own clusters."""
-        return 1.0 - self.within_original
-
-    @property
-    def between_release(self) -> float:
-        """The share that lies between the clusters found in the release."""
-        return 1.0 - self.within_release
-
 
 def can_cluster() -> bool:
     """Whether the package that finds clusters is there."""
@@ -70,7 +58,7 @@ def can_cluster() -> bool:
 def cluster_figures(
     recoding: Recoding,
     frame: pl.DataFrame,
-    nodes: NDArray[np.integer[Any]],
+    nodes: AnyIntegers,
     features: Mapping[str, float],
     *,
     clusters: int,
@@ -93,24 +81,12 @@ def cluster_figures(
     from sklearn.metrics import adjusted_rand_score
 
     own, theirs = (_clusters(points, number, seed) for points in (original, released))
-    return ClusterFigures(
-        number,
-        len(frame),
-        everybody,
-        float(adjusted_rand_score(own, theirs)),
-        _within(original, own),
-        _within(original, theirs),
-    )
+    agreement = float(adjusted_rand_score(own, theirs))
+    return ClusterFigures(number, len(frame), everybody, agreement, _within(original, own), _within(original, theirs))
 
 
 def workload_clusters(
-    workload: Workload,
-    recoding: Recoding,
-    schema: Schema,
-    frame: pl.DataFrame,
-    nodes: NDArray[np.integer[Any]],
-    *,
-    clusters: int,
+    workload: Workload, recoding: Recoding, schema: Schema, frame: pl.DataFrame, nodes: AnyIntegers, *, clusters: int
 ) -> ClusterFigures | None:
     """Clusters of what a workload is about: quasi-identifiers by their weights, and features that are released raw."""
     features = feature_weights(workload, list(recoding.quasi_identifiers))
@@ -127,20 +103,25 @@ def clusters_content(figures: ClusterFigures, rule: Disclosure) -> dict[str, Any
         "clusters": figures.clusters,
         "rows": figures.rows,
         "agreement": round(figures.agreement, 2),
-        "original": {"within": round(figures.within_original, 2), "between": round(figures.between_original, 2)},
-        "release": {"within": round(figures.within_release, 2), "between": round(figures.between_release, 2)},
+        "original": _parted(figures.within_original),
+        "release": _parted(figures.within_release),
     }
 
 
-def _clusters(points: Points, clusters: int, seed: int) -> NDArray[np.int64]:
+def _parted(within: float) -> dict[str, float]:
+    """The shares of the variance within and between clusters."""
+    return {"within": round(within, 2), "between": round(1.0 - within, 2)}
+
+
+def _clusters(points: Floats, clusters: int, seed: int) -> Integers:
     from sklearn.cluster import KMeans
 
     # Seeds may be negative or large; those of scikit-learn may not.
-    labels: NDArray[np.int64] = KMeans(clusters, n_init=STARTS, random_state=seed % (1 << 32)).fit_predict(points)
+    labels: Integers = KMeans(clusters, n_init=STARTS, random_state=seed % (1 << 32)).fit_predict(points)
     return labels
 
 
-def _within(points: Points, clusters: NDArray[np.int64]) -> float:
+def _within(points: Floats, clusters: Integers) -> float:
     """The share of the squared distances from the mean that is left as distances from the clusters' means."""
     total = float(np.square(points - points.mean(axis=0)).sum())
     sizes = np.bincount(clusters)
@@ -151,8 +132,8 @@ def _within(points: Points, clusters: NDArray[np.int64]) -> float:
 
 
 def _points(
-    recoding: Recoding, frame: pl.DataFrame, nodes: NDArray[np.integer[Any]], features: Mapping[str, float]
-) -> tuple[Points, Points]:
+    recoding: Recoding, frame: pl.DataFrame, nodes: AnyIntegers, features: Mapping[str, float]
+) -> tuple[Floats, Floats]:
     """The raw rows and the released ones in the space of the features. Each (row, coordinate)"""
     names, extents = list(recoding.quasi_identifiers), stated_extents(recoding)
     cells = recoding.cells(frame)
@@ -167,14 +148,17 @@ def _points(
         column = recoding.columns[index]
         if isinstance(column, OrderedCells):
             mine = numbers_on_line(recoding.typed(frame, name))[:, None]
+        elif isinstance(column, OrdinalCells):
+            ranks = cells[index].astype(np.float64) - int(column.has_missing)
+            mine = np.where(ranks < 0, np.nan, ranks)[:, None]
         else:
-            mine = _of_cells(column, cells[index].astype(np.int64))
+            mine = _commonest(_indicators(np.maximum(cells[index], 0), column.size))
         original.append(_scaled(mine, weight))
         released.append(_scaled(_of_regions(recoding, nodes, index, extents), weight))
     return np.concatenate(original, axis=1), np.concatenate(released, axis=1)
 
 
-def _scaled(values: Points, weight: float) -> Points:
+def _scaled(values: Floats, weight: float) -> Floats:
     """Values whose variances add up to the weight; what is missing stands at the mean."""
     known = np.isfinite(values)
     # By a power of two, which rounds nothing: squares of the largest and smallest numbers would be none.
@@ -185,7 +169,7 @@ def _scaled(values: Points, weight: float) -> Points:
     return centred * np.sqrt(weight / variance) if variance > 0 else centred
 
 
-def _raw(values: pl.Series) -> Points:
+def _raw(values: pl.Series) -> Floats:
     """The coordinates of a column that is released as it is."""
     if values.dtype.is_numeric() or values.dtype.is_temporal():
         numbers = values.to_physical().cast(pl.Float64).fill_null(float("nan")).to_numpy()
@@ -194,14 +178,14 @@ def _raw(values: pl.Series) -> Points:
     return _commonest(_indicators(codes, int(codes.max(initial=0)) + 1))
 
 
-def _indicators(codes: NDArray[np.int64], size: int) -> Points:
+def _indicators(codes: AnyIntegers, size: int) -> Floats:
     """1 in the place of each row's name. (row, name)"""
     indicators = np.zeros((len(codes), size))
     indicators[np.arange(len(codes)), codes] = 1.0
     return indicators
 
 
-def _commonest(shares: Points) -> Points:
+def _commonest(shares: Floats) -> Floats:
     """The names that most rows have; all others are at the same place."""
     if shares.shape[1] <= MOST_NAMES:
         return shares
@@ -209,15 +193,7 @@ def _commonest(shares: Points) -> Points:
     return shares[:, kept]
 
 
-def _of_cells(column: RecodedColumn, cells: NDArray[np.int64]) -> Points:
-    """The coordinates of raw ranks or names."""
-    if isinstance(column, OrdinalCells):
-        shift = int(column.has_missing)
-        return np.where(cells < shift, np.nan, (cells - shift).astype(np.float64))[:, None]
-    return _commonest(_indicators(np.maximum(cells, 0), column.size))
-
-
-def _of_regions(recoding: Recoding, nodes: NDArray[np.integer[Any]], index: int, extents: Extents) -> Points:
+def _of_regions(recoding: Recoding, nodes: AnyIntegers, index: int, extents: Extents) -> Floats:
     """The coordinates of what regions tell of a column."""
     column = recoding.columns[index]
     used, which = np.unique(nodes, return_inverse=True)

@@ -39,8 +39,8 @@ class Curve:
     known: int
     known_persons: int
     held_out: int
-    columns: tuple[tuple[str, bool], ...]
-    """Of the targets: name, and whether it has classes."""
+    columns: tuple[str, ...]
+    """The targets."""
     whole: tuple[Judged, ...]
     points: tuple[Point, ...]
 
@@ -59,7 +59,7 @@ def curve(holdout: Holdout, ks: Sequence[int]) -> Curve:
         known=len(holdout.known),
         known_persons=holdout.setting.persons(holdout.known).total(),
         held_out=len(holdout.others),
-        columns=tuple((target.column, target.has_classes) for target in holdout.targets),
+        columns=tuple(target.column for target in holdout.targets),
         whole=holdout.judge(None),
         points=tuple(_point(holdout, k) for k in ks),
     )
@@ -93,14 +93,13 @@ def _point_content(curve: Curve, point: Point, rule: Disclosure) -> dict[str, An
     targets = [
         {
             "column": column,
-            "measure": "accuracy" if classes else "explained variance",
+            "measure": "accuracy" if whole.has_classes else "explained variance",
             "value": judged_content(judged, whole, rule),
         }
-        for (column, classes), judged, whole in zip(curve.columns, point.judged, curve.whole, strict=True)
+        for column, judged, whole in zip(curve.columns, point.judged, curve.whole, strict=True)
     ]
-    precision = None
-    if point.selections is not None:
-        precision = selections_together(point.selections, rule, total=curve.known_persons)["precision"]
+    answers, total = point.selections, curve.known_persons
+    precision = None if answers is None else selections_together(answers, rule, total=total)["precision"]
     return line | {
         "average_risk": round(point.groups / max(rule.rounded(point.members), 1), 5),
         "kept": round(point.kept, 3),

@@ -10,7 +10,7 @@ cuts and cells, never from records; the persons of a region are those of a group
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.tree import LEAF, Boxes, Grid, blocks_of, unpacked
+from anonfit.metrics.arrays import AnyIntegers, Floats, Integers
 from anonfit.metrics.workload import depths
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
@@ -50,7 +51,7 @@ class Detail:
     """How many persons have a label of each sort of `SPANS`, and at last those of whom nothing is said."""
     frequent_label: str
     frequent_persons: int
-    shares: NDArray[np.float64]
+    shares: Floats
     """(cell,) the likely share of all persons in each cell of the column."""
 
     @property
@@ -59,7 +60,7 @@ class Detail:
         return min(self.ruled_out / self.at_most, 1.0) if self.at_most > 0 else 1.0
 
 
-def details(recoding: Recoding, nodes: NDArray[np.integer], persons: NDArray[np.int64]) -> tuple[Detail, ...]:
+def details(recoding: Recoding, nodes: AnyIntegers, persons: Integers) -> tuple[Detail, ...]:
     """What is left of each quasi-identifier by regions, the nodes (region,), that hold persons (region,)."""
     return tuple(
         _detail(column, labels_of(recoding.boxes, nodes, index, column.size, persons))
@@ -71,10 +72,10 @@ def details(recoding: Recoding, nodes: NDArray[np.integer], persons: NDArray[np.
 class ColumnLabels:
     """The different parts of a column that regions hold, runs before sets, and how many persons have each."""
 
-    first: NDArray[np.int64]  # (run,)
-    last: NDArray[np.int64]  # (run,)
+    first: Integers  # (run,)
+    last: Integers  # (run,)
     sets: NDArray[np.uint8]  # (set, byte)
-    persons: NDArray[np.int64]  # (label,) of the runs, then of the sets
+    persons: Integers  # (label,) of the runs, then of the sets
 
     def cells(self, label: int, size: int) -> Sequence[int]:
         """The cells of a label."""
@@ -84,9 +85,7 @@ class ColumnLabels:
         return [int(cell) for cell in np.flatnonzero(unpacked(bits[None, :], size)[0])]
 
 
-def labels_of(
-    boxes: Boxes, nodes: NDArray[np.integer], column: int, size: int, persons: NDArray[np.int64]
-) -> ColumnLabels:
+def labels_of(boxes: Boxes, nodes: AnyIntegers, column: int, size: int, persons: Integers) -> ColumnLabels:
     """The labels of a column. Keys are counted, not sorted, where there are few possible ones."""
     keys = boxes.first[nodes, column].astype(np.int64) * size + boxes.last[nodes, column]
     column_sets = boxes.sets_of.get(column)
@@ -98,9 +97,7 @@ def labels_of(
     return ColumnLabels(keys // size, keys % size, bits, np.concatenate([held, held_by_set]))
 
 
-def _counted(
-    keys: NDArray[np.int64], persons: NDArray[np.int64], size: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _counted(keys: Integers, persons: Integers, size: int) -> tuple[Integers, Integers]:
     """The different keys, all below `size`, and the persons of each."""
     if size <= min(DENSE, 16 * len(keys)):
         total = np.bincount(keys, weights=persons).astype(np.int64)
@@ -128,7 +125,7 @@ def _detail(column: RecodedColumn, labels: ColumnLabels) -> Detail:
     )
 
 
-def cell_shares(labels: ColumnLabels, size: int) -> NDArray[np.float64]:
+def cell_shares(labels: ColumnLabels, size: int) -> Floats:
     """The likeliest share of all persons in each cell of a column. (cell,)"""
     shares = np.full(size, 1 / size)
     total = float(labels.persons.sum())
@@ -148,19 +145,19 @@ class _Fit:
         self.labels, self.size = labels, size
         pairs = len(labels.sets) * size
         self.rounds = ROUNDS if pairs <= MANY else FEW_ROUNDS
-        self._kept = list(self._found()) if pairs <= MANY else None
+        self._kept: list[tuple[NDArray[np.intp], NDArray[np.intp]]] | None = None
+        self._kept = list(self._pairs()) if pairs <= MANY else None
 
-    def _found(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    def _pairs(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Pairs of a set and a cell, of as many sets at a time as fit."""
-        sets = self.labels.sets
-        for block in blocks_of(len(sets), self.size):
-            number, cell = np.nonzero(unpacked(sets[block], self.size))
+        if self._kept is not None:
+            yield from self._kept
+            return
+        for block in blocks_of(len(self.labels.sets), self.size):
+            number, cell = np.nonzero(unpacked(self.labels.sets[block], self.size))
             yield number + block.start, cell
 
-    def _pairs(self) -> Iterable[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        return self._found() if self._kept is None else self._kept
-
-    def sums(self, of_cell: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sums(self, of_cell: Floats) -> Floats:
         """The sum over the cells of each label. (label,)"""
         before = np.append(0.0, np.cumsum(of_cell))
         runs = before[self.labels.last + 1] - before[self.labels.first]
@@ -169,13 +166,13 @@ class _Fit:
             sets += np.bincount(number, weights=of_cell[cell], minlength=len(sets))
         return np.concatenate([runs, sets])
 
-    def spread(self, of_label: NDArray[np.float64]) -> NDArray[np.float64]:
+    def spread(self, of_label: Floats) -> Floats:
         """The sum over the labels that hold each cell. (cell,)"""
         labels = self.labels
         of_run, of_set = of_label[: len(labels.first)], of_label[len(labels.first) :]
         steps = np.bincount(labels.first, weights=of_run, minlength=self.size + 1)
         steps = steps - np.bincount(labels.last + 1, weights=of_run, minlength=self.size + 1)
-        sums: NDArray[np.float64] = np.cumsum(steps, dtype=np.float64)[: self.size]
+        sums: Floats = np.cumsum(steps, dtype=np.float64)[: self.size]
         for number, cell in self._pairs():
             sums = sums + np.bincount(cell, weights=of_set[number], minlength=self.size)
         return np.maximum(sums, 0.0)
@@ -209,26 +206,22 @@ class _Slice:
     """The tree of regions as one sees it who holds all columns but two at a cell."""
 
     recoding: Recoding
-    across: int
-    up: int
+    drawn: tuple[int, int]  # the columns across and up
     held: Mapping[int, int]  # column -> cell
-    persons: NDArray[np.int64]  # (node,) in it and all below
+    persons: Integers  # (node,) in it and all below
     first_child: NDArray[np.int32]  # (node,)
 
     def descend(self, node: int) -> int:
         """The next node that divides one of the two columns, or a region."""
         tree = self.recoding.tree
         while tree.column[node] != LEAF and int(tree.column[node]) in self.held:
-            node = self._child(node, int(tree.column[node]))
+            cell, first = self.held[int(tree.column[node])], int(self.first_child[node])
+            if tree.set_of[node] >= 0:
+                node = first if bool((tree.sets[tree.set_of[node]] == cell).any()) else first + 1
+            else:
+                starts = tree.start[first : first + tree.children[node]]
+                node = first + max(0, int(np.searchsorted(starts, cell, side="right")) - 1)
         return node
-
-    def _child(self, node: int, column: int) -> int:
-        """The child that has the cell at which a column is held."""
-        tree, cell, first = self.recoding.tree, self.held[column], int(self.first_child[node])
-        if tree.set_of[node] >= 0:
-            return first if bool((tree.sets[tree.set_of[node]] == cell).any()) else first + 1
-        starts = tree.start[first : first + tree.children[node]]
-        return first + max(0, int(np.searchsorted(starts, cell, side="right")) - 1)
 
     def children(self, node: int) -> Sequence[int]:
         """The parts of a node that divides one of the two columns."""
@@ -238,14 +231,11 @@ class _Slice:
     def box(self, node: int) -> tuple[int, ...]:
         """The first and last cell of a node in the one column and in the other."""
         boxes = self.recoding.boxes
-        return tuple(int(ends[node, column]) for column in (self.across, self.up) for ends in (boxes.first, boxes.last))
+        return tuple(int(ends[node, column]) for column in self.drawn for ends in (boxes.first, boxes.last))
 
 
 def partition_content(
-    recoding: Recoding,
-    nodes: NDArray[np.integer[Any]],
-    persons: NDArray[np.int64],
-    shares: Sequence[NDArray[np.float64]],
+    recoding: Recoding, nodes: AnyIntegers, persons: Integers, shares: Sequence[Floats]
 ) -> dict[str, Any] | None:
     """The rectangles of the two ordered quasi-identifiers that are divided most; None if fewer than two are divided.
 
@@ -255,46 +245,39 @@ def partition_content(
     """
     if isinstance(recoding.shape, Grid):
         return _grid_content(recoding, recoding.shape, nodes, persons)
-    chosen = _most_divided(recoding)
+    tree = recoding.tree
+    chosen = _most_divided(recoding, np.bincount(tree.column[tree.column != LEAF], minlength=len(recoding.columns)))
     if chosen is None:
         return None
-    across, up = chosen
-    own = np.zeros(len(recoding.tree.column), np.int64)
+    own = np.zeros(len(tree.column), np.int64)
     own[nodes] = persons
     whole = _with_all_below(recoding, own)
     held = _held(recoding, chosen, whole, shares)
-    boxes, sizes = _rectangles(_Slice(recoding, across, up, held, whole, recoding.tree.first_child))
+    boxes, sizes = _rectangles(_Slice(recoding, chosen, held, whole, tree.first_child))
     return _picture(recoding, chosen, {index: [cell] for index, cell in held.items()}, boxes, sizes, len(nodes))
 
 
-def _grid_content(
-    recoding: Recoding, grid: Grid, nodes: NDArray[np.integer[Any]], persons: NDArray[np.int64]
-) -> dict[str, Any] | None:
+def _grid_content(recoding: Recoding, grid: Grid, nodes: AnyIntegers, persons: Integers) -> dict[str, Any] | None:
     """The rectangles of a grid: all columns but two are held at the parts where most persons are."""
-    times = [
-        0 if isinstance(column, NominalCells) else cells.parts - 1
-        for column, cells in zip(recoding.columns, grid.columns, strict=True)
-    ]
-    chosen = _two_most(times)
+    chosen = _most_divided(recoding, [column.parts - 1 for column in grid.columns])
     if chosen is None:
         return None
     across, up = chosen
     parts = grid.met[nodes]
-    others = [index for index in range(len(times)) if index not in chosen]
+    others = [index for index in range(len(grid.columns)) if index not in chosen]
     slices, of_node = np.unique(parts[:, others], axis=0, return_inverse=True)
     most = int(np.bincount(of_node.ravel(), weights=persons, minlength=len(slices)).argmax())
     inside = of_node.ravel() == most
     counts = np.zeros((grid.columns[across].parts, grid.columns[up].parts), np.int64)
     np.add.at(counts, (parts[inside, across], parts[inside, up]), persons[inside])
-    runs = [_runs(grid.columns[index].part_of) for index in chosen]
-    blocks = list(product(*_blocks(len(runs[0]), len(runs[1]))))
-    boxes = np.array(
-        [
-            [end for of, part in zip(runs, block, strict=True) for end in (of[part.start][0], of[part.stop - 1][1])]
-            for block in blocks
-        ],
-        np.int64,
-    )
+    # Where parts begin, and in the end how many cells there are.
+    edges = [np.flatnonzero(np.diff(grid.columns[index].part_of, prepend=-1, append=-1)).tolist() for index in chosen]
+    blocks = list(product(*_blocks([len(begins) - 1 for begins in edges])))
+    ends = [
+        [end for begins, part in zip(edges, block, strict=True) for end in (begins[part.start], begins[part.stop] - 1)]
+        for block in blocks
+    ]
+    boxes = np.array(ends, np.int64)
     sizes = [int(counts[block].sum()) if counts[block].size == 1 else None for block in blocks]
     held = {index: recoding.boxes.cells(int(nodes[inside][0]), index) for index in others}
     return _picture(recoding, chosen, held, boxes, sizes, len(nodes))
@@ -304,7 +287,7 @@ def _picture(
     recoding: Recoding,
     chosen: tuple[int, int],
     held: Mapping[int, Sequence[int]],
-    boxes: NDArray[np.int64],
+    boxes: Integers,
     sizes: Sequence[int | None],
     regions: int,
 ) -> dict[str, Any]:
@@ -329,45 +312,26 @@ def _picture(
     }
 
 
-def _blocks(across: int, up: int) -> tuple[list[slice], list[slice]]:
+def _blocks(counts: Sequence[int]) -> list[list[slice]]:
     """Neighbouring parts of two columns that are drawn as one, so that there are not too many rectangles."""
-    counts, steps = [across, up], [1, 1]
+    steps = [1, 1]
     while -(-counts[0] // steps[0]) * -(-counts[1] // steps[1]) > MOST:
         wider = 0 if counts[0] / steps[0] >= counts[1] / steps[1] else 1
         steps[wider] += 1
-    first, second = (
+    return [
         [slice(start, min(start + step, count)) for start in range(0, count, step)]
         for count, step in zip(counts, steps, strict=True)
-    )
-    return first, second
+    ]
 
 
-def _runs(part_of: NDArray[np.int32]) -> list[tuple[int, int]]:
-    """The first and last cell of each part."""
-    starts = np.flatnonzero(np.diff(part_of, prepend=-1))
-    return list(zip(starts.tolist(), [*(starts[1:] - 1).tolist(), len(part_of) - 1], strict=True))
+def _most_divided(recoding: Recoding, times: Sequence[int] | Integers) -> tuple[int, int] | None:
+    """The two ordered columns that are divided most often, in their order. times: how often each is divided"""
+    ordered = [index for index, column in enumerate(recoding.columns) if not isinstance(column, NominalCells)]
+    divided = sorted((index for index in ordered if times[index] > 0), key=lambda index: -int(times[index]))
+    return (min(divided[:2]), max(divided[:2])) if len(divided) > 1 else None
 
 
-def _most_divided(recoding: Recoding) -> tuple[int, int] | None:
-    """The two ordered columns that are divided most often, in their order."""
-    times = np.bincount(recoding.tree.column[recoding.tree.column != LEAF], minlength=len(recoding.columns))
-    return _two_most(
-        [0 if isinstance(column, NominalCells) else int(times[index]) for index, column in enumerate(recoding.columns)]
-    )
-
-
-def _two_most(times: Sequence[int]) -> tuple[int, int] | None:
-    """The two columns that are divided most often, in their order."""
-    divided = sorted((index for index, number in enumerate(times) if number > 0), key=lambda index: -times[index])
-    if len(divided) < 2:
-        return None
-    first, second = sorted(divided[:2])
-    return first, second
-
-
-def _held(
-    recoding: Recoding, chosen: tuple[int, int], persons: NDArray[np.int64], shares: Sequence[NDArray[np.float64]]
-) -> dict[int, int]:
+def _held(recoding: Recoding, chosen: tuple[int, int], persons: Integers, shares: Sequence[Floats]) -> dict[int, int]:
     """Where the other columns are held: in a region on the way to which most persons are told apart by the two."""
     tree = recoding.tree
     divided = np.where(np.isin(tree.column, chosen), persons, 0)
@@ -385,7 +349,7 @@ def _held(
     return held
 
 
-def _with_all_below(recoding: Recoding, own: NDArray[np.int64]) -> NDArray[np.int64]:
+def _with_all_below(recoding: Recoding, own: Integers) -> Integers:
     """What each node has, together with all nodes below it. (node,)"""
     sums, parent = own.copy(), recoding.parents
     for depth in reversed(depths(parent)[1:]):
@@ -393,7 +357,7 @@ def _with_all_below(recoding: Recoding, own: NDArray[np.int64]) -> NDArray[np.in
     return sums
 
 
-def _rectangles(seen: _Slice) -> tuple[NDArray[np.int64], list[int | None]]:
+def _rectangles(seen: _Slice) -> tuple[Integers, list[int | None]]:
     """The boxes of a slice and the persons of each; the node with most persons is divided next, up to `MOST` boxes."""
     tree = seen.recoding.tree
     root = seen.descend(0)
@@ -412,7 +376,7 @@ def _rectangles(seen: _Slice) -> tuple[NDArray[np.int64], list[int | None]]:
 
 
 def _axis(
-    recoding: Recoding, index: int, first: NDArray[np.int64], last: NDArray[np.int64]
+    recoding: Recoding, index: int, first: Integers, last: Integers
 ) -> tuple[list[int], list[int], dict[str, Any]]:
     """The edges between which boxes lie, as places in the list of all edges that any of them has, and that list."""
     column = recoding.columns[index]

@@ -9,7 +9,7 @@ value is one value beside others that can be counted, and none beside an interva
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from anonfit.criteria.targets import CodedSelections
 from anonfit.engines.tree import Boxes, unpacked
-from anonfit.recoding.columns import OrderedCells, RecodedColumn
+from anonfit.metrics.arrays import AnyIntegers, Floats, Integers
+from anonfit.recoding.columns import OrderedCells
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import thresholds
 from anonfit.tables.schema import Domain, OrderedDomain
@@ -40,9 +41,9 @@ NEXT_TO_NOTHING = 1e-9
 class _Atoms:
     """The atoms of a column: the cell of each, its size, and its middle as a number."""
 
-    cell: NDArray[np.int64]  # (atom,)
-    size: NDArray[np.float64]  # (atom,)
-    middle: NDArray[np.float64]  # (atom,) not a number for a missing value and for names
+    cell: Integers  # (atom,)
+    size: Floats  # (atom,)
+    middle: Floats  # (atom,) not a number for a missing value and for names
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +54,16 @@ class Spread:
     domains: tuple[Domain, ...]
     boxes: Boxes
 
-    def shares(
-        self, nodes: NDArray[Any], rectangles: NDArray[np.uint8], *, number: int | None = None
-    ) -> NDArray[np.float64]:
+    def shares(self, nodes: NDArray[Any], rectangles: NDArray[np.uint8], *, number: int | None = None) -> Floats:
         """(node, rectangle) The share of each region in each rectangle; of a column `number`, its sum in that share."""
         shares = np.ones((len(nodes), len(rectangles)))
-        for index, mask in enumerate(self._masks(rectangles)):
-            if mask.all() and index != number:
-                continue
-            shares *= self._share(nodes, index, mask, by_value=index == number)
+        masks = np.split(rectangles, np.cumsum([len(column.size) for column in self.columns])[:-1], axis=1)
+        for index, mask in enumerate(masks):
+            if not mask.all() or index == number:
+                shares *= self._share(nodes, index, mask, by_value=index == number)
         return shares
 
-    def known_shares(self, nodes: NDArray[Any], rectangles: NDArray[np.uint8], number: int) -> NDArray[np.float64]:
+    def known_shares(self, nodes: NDArray[Any], rectangles: NDArray[np.uint8], number: int) -> Floats:
         """As `shares`, of rows whose value of a column is not missing. (node, rectangle)"""
         first = sum(len(column.size) for column in self.columns[:number])
         missing = np.flatnonzero(np.isnan(self.columns[number].middle)) + first
@@ -72,15 +71,7 @@ class Spread:
         held[:, missing] = 0
         return self.shares(nodes, held)
 
-    def _masks(self, rectangles: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
-        first = 0
-        for column in self.columns:
-            yield rectangles[:, first : first + len(column.size)]
-            first += len(column.size)
-
-    def _share(
-        self, nodes: NDArray[Any], index: int, mask: NDArray[np.uint8], *, by_value: bool
-    ) -> NDArray[np.float64]:
+    def _share(self, nodes: NDArray[Any], index: int, mask: NDArray[np.uint8], *, by_value: bool) -> Floats:
         """(node, rectangle) for one column."""
         atoms, parts = self.columns[index], self.boxes.parts(nodes, index)
         size = 1 + int(max(atoms.cell.max(initial=0), parts.last.max(initial=0)))
@@ -95,7 +86,7 @@ class Spread:
         sets = np.flatnonzero(parts.set_of >= 0)
         if len(sets):
             sums[sets] = unpacked(parts.sets[parts.set_of[sets]], size).astype(np.float64) @ by_cell
-        shares: NDArray[np.float64] = sums[:, :-1] / np.maximum(sums[:, -1:], np.finfo(np.float64).tiny)
+        shares: Floats = sums[:, :-1] / np.maximum(sums[:, -1:], np.finfo(np.float64).tiny)
         return shares[parts.of_node]
 
 
@@ -111,18 +102,13 @@ def uniform_spread(
     for column, domain in zip(recoding.columns, domains, strict=True):
         if isinstance(column, OrderedCells) and isinstance(domain, OrderedDomain):
             atoms, domain = _ordered(column, domain, predicates, (ends or {}).get(column.name))
-        else:
-            atoms = _named(column, domain)
+        else:  # every name and every rank is an atom
+            count = column.size
+            assert count == size_of(domain)
+            atoms = _Atoms(np.arange(count), np.ones(count), np.full(count, np.nan))
         columns.append(atoms)
         atom_domains.append(domain)
     return Spread(tuple(columns), tuple(atom_domains), recoding.boxes)
-
-
-def _named(column: RecodedColumn, domain: Domain) -> _Atoms:
-    """Names and ranks: every cell is an atom."""
-    count = size_of(domain)
-    assert count == column.size
-    return _Atoms(np.arange(count), np.ones(count), np.full(count, np.nan))
 
 
 def _ordered(
@@ -137,9 +123,7 @@ def _ordered(
         high = high if high > cuts[-1] else float(cuts[-1]) + room
     if not low < high:
         high = low + 1
-    whole = _reaching(domain, low, high)
-    boundaries = [place for predicate in predicates for place in cut_places_of(predicate, whole).tolist()]
-    points = np.unique(np.array([low, high, *cuts.tolist(), *boundaries], dtype=np.float64))
+    points = np.unique([low, high, *cuts.tolist(), *_boundaries(domain, low, high, predicates)])
     points = points[(points >= low) & (points <= high)]
     starts, sizes = points[:-1], np.diff(points)
     middles = starts + (sizes - (1 if steps else 0)) / 2
@@ -150,20 +134,16 @@ def _ordered(
         missing = 1.0 if steps else NEXT_TO_NOTHING * (high - low)
         cells, sizes = np.append(0, cells), np.append(missing, sizes)
         middles = np.append(np.nan, middles)
-    return _Atoms(cells.astype(np.int64), sizes, middles / _unit(domain.dtype)), replace(
-        domain, values=values, has_missing=column.has_missing
-    )
+    unit = float(10 ** int(domain.dtype.scale or 0)) if isinstance(domain.dtype, pl.Decimal) else 1.0
+    atoms = _Atoms(cells.astype(np.int64), sizes, middles / unit)
+    return atoms, replace(domain, values=values, has_missing=column.has_missing)
 
 
-def _reaching(domain: OrderedDomain, low: float, high: float) -> OrderedDomain:
-    """A domain from one end to another."""
+def _boundaries(domain: OrderedDomain, low: float, high: float, predicates: Sequence[Predicate]) -> list[float]:
+    """Where predicates cut a domain that reaches from one end to another."""
     ends: Any = np.array([low, high], dtype=domain.values.dtype)
-    return replace(domain, values=ends)
-
-
-def _unit(dtype: pl.DataType) -> float:
-    """What one is on the axis of a type."""
-    return float(10 ** int(dtype.scale or 0)) if isinstance(dtype, pl.Decimal) else 1.0
+    reaching = replace(domain, values=ends)
+    return [float(place) for predicate in predicates for place in cut_places_of(predicate, reaching).tolist()]
 
 
 def _stated(
@@ -177,22 +157,15 @@ def _stated(
     known = cuts
     if not len(known):
         largest = np.finfo(np.float64).max / 4 if domain.values.dtype.kind == "f" else 2**53
-        everything = _reaching(domain, -largest, largest)
-        places = [place for predicate in predicates for place in cut_places_of(predicate, everything).tolist()]
-        known = np.unique(np.array(places, dtype=np.float64))
+        known = np.unique(np.array(_boundaries(domain, -largest, largest, predicates), np.float64))
     if not len(known):
         return 0.0, 1.0
     if len(known) > 1:
         return float(2 * known[0] - known[1]), float(2 * known[-1] - known[-2])
-    room = _room(domain.dtype) or abs(float(known[0])) or 1.0
+    room = abs(float(known[0])) or 1.0
+    if isinstance(domain.dtype, pl.Date | pl.Datetime):
+        room = float(DAYS if domain.dtype == pl.Date else DAYS * MICROSECONDS)
     return float(known[0]) - room, float(known[0]) + room
-
-
-def _room(dtype: pl.DataType) -> float:
-    """How far a single cut between dates lies from the ends."""
-    if dtype == pl.Date:
-        return float(DAYS)
-    return float(DAYS * MICROSECONDS) if isinstance(dtype, pl.Datetime) else 0.0
 
 
 def observed_ends(domains: Sequence[Domain]) -> dict[str, tuple[float, float]]:
@@ -220,8 +193,8 @@ class QueryTable:
     kinds: Mapping[str, ColumnKind]
     domains: Sequence[Domain]
     frame: pl.DataFrame
-    nodes: NDArray[np.integer[Any]]  # (row,)
-    counts: NDArray[np.int64] | None = None  # (row,)
+    nodes: AnyIntegers  # (row,)
+    counts: Integers | None = None  # (row,)
 
 
 class Estimator:
@@ -239,26 +212,20 @@ class Estimator:
         self.node, self.signature = keys // len(self.coded.applies), keys % len(self.coded.applies)
         self.own = {name: at for at, name in enumerate(table.recoding.quasi_identifiers)}
 
-    def counts(self, place: slice) -> NDArray[np.float64]:
-        """How many rows are expected to meet each of some predicates."""
-        return self.sums(place, None, with_values=False)[0]
-
-    def known(self, column: str | None) -> NDArray[np.float64]:
+    def known(self, column: str | None) -> Floats:
         """(row,) What each raw row counts: nothing where its value is missing."""
         counts = self.table.counts
         masses = np.ones(len(self.table.frame)) if counts is None else counts.astype(np.float64)
         return masses if column is None else masses * self.table.frame[column].is_not_null().to_numpy()
 
-    def values(self, column: str | None) -> NDArray[np.float64] | None:
+    def values(self, column: str | None) -> Floats | None:
         """(row,) The numbers of a column, 0 where they are missing; None if it holds none."""
         if column is None or self.table.kinds[column].holding != Holding.NUMBERS:
             return None
         series = self.table.frame[column]
         return series.cast(pl.Float64, strict=False).fill_nan(None).fill_null(0.0).to_numpy()
 
-    def sums(
-        self, place: slice, column: str | None, *, with_values: bool
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def sums(self, place: slice, column: str | None, *, with_values: bool) -> tuple[Floats, Floats]:
         """For each of some predicates how many rows with a value of the column are expected, and its sum over them."""
         selection = self.coded.selection
         first, last = np.searchsorted(selection, [place.start, place.stop])
@@ -268,25 +235,25 @@ class Estimator:
             chunk = slice(begin, min(begin + RECTANGLES, int(last)))
             applies = self.coded.applies[self.signature, chunk].astype(np.float64)  # (group, rectangle)
             masks, at = self.coded.rectangles[chunk], selection[chunk] - place.start
-            shares = (
-                self.spread.shares(self.nodes, masks)
-                if own is None
-                else self.spread.known_shares(self.nodes, masks, own)
-            )
-            weights = self._of_groups(self.known(column) if own is None else self.known(None))
+            if own is None:
+                shares, weights = self.spread.shares(self.nodes, masks), self._of_groups(self.known(column))
+            else:
+                shares = self.spread.known_shares(self.nodes, masks, own)
+                weights = self._of_groups(self.known(None))
             np.add.at(counts, at, weights @ (shares[self.node] * applies))
             if with_values and own is not None:
-                by_value = self.spread.shares(self.nodes, masks, number=own)
-                np.add.at(sums, at, weights @ (by_value[self.node] * applies))
+                shares = self.spread.shares(self.nodes, masks, number=own)
             elif with_values:
                 values = self.values(column)
                 assert values is not None
-                np.add.at(sums, at, self._of_groups(values * self.known(column)) @ (shares[self.node] * applies))
+                weights = self._of_groups(values * self.known(column))
+            if with_values:
+                np.add.at(sums, at, weights @ (shares[self.node] * applies))
         return counts, sums
 
-    def _of_groups(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _of_groups(self, numbers: Floats) -> Floats:
         """(group,) The sum of numbers of raw rows."""
-        sums: NDArray[np.float64] = np.bincount(
-            self.group_of, weights=numbers[self.released], minlength=len(self.node)
-        ).astype(np.float64, copy=False)
+        sums: Floats = np.bincount(self.group_of, weights=numbers[self.released], minlength=len(self.node)).astype(
+            np.float64, copy=False
+        )
         return sums

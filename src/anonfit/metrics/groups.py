@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.metrics.arrays import AnyIntegers, Floats, Integers
+
 
 @dataclass(frozen=True, slots=True)
 class GroupFigures:
@@ -40,19 +42,27 @@ class GroupFigures:
         return self.squares + self.withheld * (self.persons + self.withheld)
 
 
-def sizes_of(groups: NDArray[np.integer[Any]], counts: NDArray[Any] | None = None) -> NDArray[np.int64]:
-    """The sizes of the groups of released rows (0 and up): in rows, or in the persons that rows stand for."""
-    released = np.flatnonzero(groups >= 0)
-    _, which = np.unique(groups[released], return_inverse=True)
-    if counts is None:
-        return np.bincount(which).astype(np.int64)
+def released_persons(
+    groups: AnyIntegers, counts: NDArray[Any] | None = None, withheld: int = 0
+) -> tuple[NDArray[Any], Integers, int]:
+    """The groups that rows were released in, the persons of each, and how many persons are withheld. groups: (row,) -1
+    for a row that is withheld; counts: (row,) the persons a row stands for; withheld: further persons, who are not
+    among the rows.
+    """
+    used, which = np.unique(groups, return_inverse=True)
     # Whole numbers, since sums of squares are exact in these only.
-    sizes = np.zeros(int(which.max(initial=-1)) + 1, np.int64)
-    np.add.at(sizes, which, counts[released].astype(np.int64))
-    return sizes
+    persons = np.zeros(len(used), np.int64)
+    np.add.at(persons, which, 1 if counts is None else counts.astype(np.int64))
+    is_released = used >= 0
+    return used[is_released], persons[is_released], withheld + int(persons[~is_released].sum())
 
 
-def group_figures(sizes: NDArray[np.integer[Any]], *, k: int, withheld: int = 0) -> GroupFigures:
+def sizes_of(groups: AnyIntegers, counts: NDArray[Any] | None = None) -> Integers:
+    """The sizes of the groups of released rows (0 and up): in rows, or in the persons that rows stand for."""
+    return released_persons(groups, counts)[1]
+
+
+def group_figures(sizes: AnyIntegers, *, k: int, withheld: int = 0) -> GroupFigures:
     """Figures of groups of so many persons each (group,); a withheld person cannot be told from anybody."""
     whole = [int(size) for size in sizes]
     return GroupFigures(sum(whole), len(whole), k, withheld, sum(size * size for size in whole))
@@ -77,12 +87,7 @@ class ClassEntropy:
 
 
 def class_entropy(
-    column: str,
-    groups: NDArray[np.integer[Any]],
-    classes: NDArray[np.integer[Any]],
-    *,
-    counts: NDArray[Any] | None = None,
-    withheld: int = 0,
+    column: str, groups: AnyIntegers, classes: AnyIntegers, *, counts: NDArray[Any] | None = None, withheld: int = 0
 ) -> ClassEntropy:
     """How mixed the classes of a target are in groups; missing is a class like any other. groups: (row,) -1 for a row
     that is withheld; classes: (row,) 0 and up; counts: (row,) the persons a row stands for; withheld: further persons,
@@ -110,7 +115,7 @@ def class_entropy(
     )
 
 
-def _n_log_n(numbers: NDArray[Any]) -> NDArray[np.float64]:
+def _n_log_n(numbers: NDArray[Any]) -> Floats:
     """n log2 n of numbers, 0 for 0."""
-    products: NDArray[np.float64] = numbers * np.log2(np.where(numbers > 0, numbers, 1.0))
+    products: Floats = numbers * np.log2(np.where(numbers > 0, numbers, 1.0))
     return products

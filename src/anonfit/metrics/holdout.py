@@ -25,6 +25,7 @@ from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.algorithms.trees.making import TreeRequest, anonymize_by_tree
 from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.errors import AnonfitError
+from anonfit.metrics.arrays import Flags, Floats, Integers
 from anonfit.metrics.losses import common_extents, disagreements, unnamed_values
 from anonfit.metrics.registry import RecodedTable, content
 from anonfit.metrics.workload import CodedTarget, coded_targets, leaned, selections_together
@@ -43,7 +44,7 @@ class RegionLearner:
 
     recoding: Recoding
     classes: pl.Series
-    likely: NDArray[np.int64]  # (node,) the number of its most likely class
+    likely: Integers  # (node,) the number of its most likely class
 
     @classmethod
     def taught(cls, recoding: Recoding, frame: pl.DataFrame, target: str) -> RegionLearner:
@@ -87,7 +88,7 @@ class Gain:
         return self.share < -self.noise
 
 
-def paired_gain(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> Gain:
+def paired_gain(before: Flags, after: Flags) -> Gain:
     """What was gained from one way to predict to another, each right or wrong of every row. (row,)
 
     Example:
@@ -101,7 +102,7 @@ def paired_gain(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> Gain:
     return _mean_gain(differences)
 
 
-def _mean_gain(differences: NDArray[np.float64]) -> Gain:
+def _mean_gain(differences: Floats) -> Gain:
     return Gain(float(differences.mean()), 2 * float(differences.std(ddof=1)) / math.sqrt(len(differences)))
 
 
@@ -129,27 +130,18 @@ class HoldoutRequest:
     tree: TreeRequest | None = None
     """What is asked of the tree, where the regions are the spans of one."""
 
-    @property
-    def rows_are_persons(self) -> bool:
-        """Whether every row is another person."""
-        return not self.schema.of_role(Role.ENTITY)
-
 
 @dataclass(frozen=True, slots=True)
 class Judged:
     """What regions, or no regions at all, tell of a target of the rows put aside."""
 
-    right: NDArray[np.bool_] | None  # (row,) of classes
-    errors: NDArray[np.float64] | None  # (row,) squared, of numbers
+    misses: Floats  # (row,) of classes whether each is predicted wrong, of numbers the squared error
+    has_classes: bool
     owners: NDArray[np.uint32] | None = None  # (row,) whose it is, where a person may have several
 
-    def persons(self, rows: NDArray[np.bool_] | None = None) -> int:
-        """The persons of some rows; None: of all."""
-        if self.owners is None:
-            judged = self.right if self.right is not None else self.errors
-            assert judged is not None
-            return len(judged) if rows is None else int(rows.sum())
-        return len(np.unique(self.owners if rows is None else self.owners[rows]))
+    def persons(self, rows: Flags) -> int:
+        """The persons of some rows."""
+        return int(rows.sum()) if self.owners is None else len(np.unique(self.owners[rows]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,19 +159,16 @@ class Holdout:
     def regions(self, workload: Workload, k: int | None = None) -> Anonymized | None:
         """The regions of the known rows; None where these are too few for what was asked."""
         setting, engine = self.setting, MemoryEngine(self.known)
-        asked: dict[str, Any] = {
-            "demands": setting.demands if k is None else replace(setting.demands, k=k),
-            "workload": workload,
-            "cut_points": setting.cut_points,
-        }
+        demands = setting.demands if k is None else replace(setting.demands, k=k)
+        tree, refining = (None, None) if workload.is_blind else (setting.tree, setting.refining)
+        request: dict[str, Any] = {"demands": demands, "workload": workload, "cut_points": setting.cut_points}
         try:
-            if setting.tree is not None and not workload.is_blind:
-                demand = setting.tree.demand
-                tree = setting.tree if k is None else replace(setting.tree, demand=replace(demand, k=k))
+            if tree is not None:
+                tree = replace(tree, demand=replace(tree.demand, k=demands.k))
                 return anonymize_by_tree(engine, setting.schema, tree)
-            if setting.refining is None or workload.is_blind:
-                return anonymize(engine, setting.schema, **asked)
-            return anonymize_top_down(engine, setting.schema, refining=setting.refining, **asked)
+            if refining is not None:
+                return anonymize_top_down(engine, setting.schema, refining=refining, **request)
+            return anonymize(engine, setting.schema, **request)
         except AnonfitError:  # too few rows for the demands, or none with a value of a target
             return None
 
@@ -188,9 +177,8 @@ class Holdout:
         setting = self.setting
         if regions.answers is not None or not setting.workload.selections:
             return regions.answers
-        return answer_selections(
-            setting.workload.selections, setting.schema, self.known, regions, k=k or setting.demands.k
-        )
+        selections, k = setting.workload.selections, k or setting.demands.k
+        return answer_selections(selections, setting.schema, self.known, regions, k=k)
 
     def judge(self, regions: Anonymized | None) -> tuple[Judged, ...]:
         """What regions tell of the others' targets; without regions, what the known rows tell as a whole."""
@@ -207,28 +195,21 @@ class Holdout:
 
 
 def _judged(
-    target: CodedTarget,
-    parent: NDArray[np.int64],
-    nodes: NDArray[np.int64],
-    reached: NDArray[np.int64],
-    owners: NDArray[np.uint32] | None,
+    target: CodedTarget, parent: Integers, nodes: Integers, reached: Integers, owners: NDArray[np.uint32] | None
 ) -> Judged:
     """What is predicted of a target. nodes: of the known rows; reached, owners: of the others."""
     count = len(nodes)
     if target.has_classes:
         pairs = np.bincount(nodes * target.width + target.values[:count], minlength=len(parent) * target.width)
-        classes: NDArray[np.float64] = pairs.reshape(len(parent), target.width).astype(np.float64)
+        classes: Floats = pairs.reshape(len(parent), target.width).astype(np.float64)
         likely = leaned(classes, classes.sum(axis=1), parent).argmax(axis=1)
-        return Judged(likely[reached] == target.values[count:], None, owners)
-    has_number = target.known[:count]
-    held = nodes[has_number]
-    sums: NDArray[np.float64] = np.bincount(
-        held, weights=target.values[:count][has_number].astype(np.float64), minlength=len(parent)
-    ).astype(np.float64)
-    sizes = np.bincount(held, minlength=len(parent)).astype(np.float64)
+        return Judged((likely[reached] != target.values[count:]).astype(np.float64), has_classes=True, owners=owners)
+    has_number, known = target.known[:count], target.known[count:]
+    held, numbers = nodes[has_number], target.values[:count][has_number].astype(np.float64)
+    sums, sizes = (np.bincount(held, weights, len(parent)).astype(np.float64) for weights in (numbers, None))
     errors = target.values[count:] - leaned(sums[:, None], sizes, parent)[reached, 0]
-    known = target.known[count:]
-    return Judged(None, np.square(errors[known]), None if owners is None else owners[known])
+    owners = None if owners is None else owners[known]
+    return Judged(np.square(errors[known]), has_classes=False, owners=owners)
 
 
 def draw_holdout(setting: HoldoutRequest) -> Holdout | None:
@@ -247,11 +228,11 @@ def draw_holdout(setting: HoldoutRequest) -> Holdout | None:
     return Holdout(setting, chosen[:cut], chosen[cut:], targets)
 
 
-def _drawn(setting: HoldoutRequest, most: int) -> tuple[NDArray[np.int64], NDArray[np.uint32] | None]:
+def _drawn(setting: HoldoutRequest, most: int) -> tuple[Integers, NDArray[np.uint32] | None]:
     """Some rows in an order drawn at random, a person's rows together, and whose all rows are."""
     rng = np.random.default_rng(setting.seed)
     rows = len(setting.frame)
-    if setting.rows_are_persons:
+    if not setting.schema.of_role(Role.ENTITY):  # every row is another person
         return rng.choice(rows, min(rows, most), replace=False), None
     owners = setting.persons(setting.frame).entities
     assert owners is not None
@@ -267,7 +248,6 @@ class Contest:
     """A target, predicted from the known rows as a whole, from blind regions, and from regions for the purpose."""
 
     column: str
-    has_classes: bool
     whole: Judged
     blind: Judged
     purpose: Judged
@@ -306,12 +286,9 @@ def compare(holdout: Holdout | None) -> PurposeComparison | None:
     blind, purpose = holdout.regions(replace(workload, criterion="median")), holdout.regions(workload)
     if blind is None or purpose is None:
         return None
-    contests = tuple(
-        Contest(target.column, target.has_classes, *judged)
-        for target, *judged in zip(
-            holdout.targets, holdout.judge(None), holdout.judge(blind), holdout.judge(purpose), strict=True
-        )
-    )
+    judged = (holdout.judge(regions) for regions in (None, blind, purpose))
+    names = (target.column for target in holdout.targets)
+    contests = tuple(Contest(*contest) for contest in zip(names, *judged, strict=True))
     blind_answers, purpose_answers = holdout.answers(blind), holdout.answers(purpose)
     return PurposeComparison(
         known=len(holdout.known),
@@ -338,65 +315,67 @@ def _columns_compared(
     if not weights:
         return None
     recodings = (blind.recoding, purpose.recoding)
-    extents, unnamed = common_extents(recodings), unnamed_values(recodings)
-    first, second = (
-        RecodedTable(regions.recoding, regions.nodes, weights=weights, extents=extents, unnamed=more)
-        for regions, more in zip((blind, purpose), unnamed, strict=True)
-    )
-    return first, second
+    common: Any = {"weights": weights, "extents": common_extents(recodings)}
+    of_blind, of_purpose = unnamed_values(recodings)
+    first = RecodedTable(blind.recoding, blind.nodes, unnamed=of_blind, **common)
+    return first, RecodedTable(purpose.recoding, purpose.nodes, unnamed=of_purpose, **common)
 
 
 def comparison_content(comparison: PurposeComparison, rule: Disclosure) -> dict[str, Any]:
-    """The comparison as it may be told."""
+    """The comparison as it may be told; selections together, by how precisely they are answered."""
+    selections = None
+    if comparison.selections is not None and (rule.rows_are_persons or not rule.min_persons):
+        blind, purpose = (
+            selections_together(answers, rule, total=comparison.known_persons) for answers in comparison.selections
+        )
+        selections = {"asked": comparison.asked, "blind": blind, "purpose": purpose}
     return {
         "known_rows": comparison.known,
         "held_out_rows": comparison.held_out,
         "sampled": comparison.known + comparison.held_out < comparison.of,
         "groups": {"blind": comparison.groups[0], "purpose": comparison.groups[1]},
         "targets": [_contest(contest, rule) for contest in comparison.contests],
-        "selections": _selections(comparison, rule),
+        "selections": selections,
         "columns": None if comparison.columns is None else _columns_content(comparison.columns),
     }
 
 
 def _columns_content(tables: tuple[RecodedTable, RecodedTable]) -> dict[str, Any]:
     """What columns lost in both, and of which columns the two measures disagree."""
-    blind, purpose = tables
-    differ = {
-        disagreement.column: disagreement.better_by
-        for disagreement in disagreements(
-            (purpose.losses, purpose.discernibility), (blind.losses, blind.discernibility)
-        )
-    }
-    contents = [content(table, "report", "regions", key="column") or {} for table in tables]
+    blind, purpose = (content(table, "report", "regions", key="column") or {} for table in tables)
+    first, second = ((table.losses, table.discernibility) for table in tables)
+    better_by = disagreements(second, first)
+
+    def both(before: dict[str, Any], after: dict[str, Any], name: str) -> dict[str, Any]:
+        return {"blind": before[name], "purpose": after[name]}
+
     return {
-        "weighted_discernibility": {
-            name: figures["weighted_discernibility"]
-            for name, figures in zip(("blind", "purpose"), contents, strict=True)
-        },
+        "weighted_discernibility": both(blind, purpose, "weighted_discernibility"),
         "columns": [
             {
                 "column": before["column"],
                 "weight": after["weight"],
-                **{name: {"blind": before[name], "purpose": after[name]} for name in ("ncp", "together")},
-                "disagree": differ.get(before["column"]),
+                "ncp": both(before, after, "ncp"),
+                "together": both(before, after, "together"),
+                "disagree": better_by.get(before["column"]),
             }
-            for before, after in zip(*(figures["columns"] for figures in contents), strict=True)
+            for before, after in zip(blind["columns"], purpose["columns"], strict=True)
         ],
     }
 
 
 def _contest(contest: Contest, rule: Disclosure) -> dict[str, Any]:
-    judged = {"whole": contest.whole, "blind": contest.blind, "purpose": contest.purpose}
-    shares = {name: judged_content(judgement, contest.whole, rule) for name, judgement in judged.items()}
-    different = _different(contest)
-    # Who are right one way only must not be found by subtraction.
+    whole, blind, purpose = contest.whole, contest.blind, contest.purpose
+    judged = {"whole": whole, "blind": blind, "purpose": purpose}
+    shares = {name: judged_content(judgement, whole, rule) for name, judgement in judged.items()}
+    # The persons whose class is predicted right one way and wrong the other must not be found by subtraction.
+    different = blind.persons(blind.misses != purpose.misses) if whole.has_classes else None
     if different is not None and rule.below_threshold(different):
         shares["blind"] = None
     gain = None if None in shares.values() else _gain(contest)
     return {
         "column": contest.column,
-        "measure": "accuracy" if contest.has_classes else "explained variance",
+        "measure": "accuracy" if whole.has_classes else "explained variance",
         **shares,
         "different": None if different is None else rule.number(different),
         "gain": None if gain is None else round(gain.share, 4),
@@ -406,44 +385,20 @@ def _contest(contest: Contest, rule: Disclosure) -> dict[str, Any]:
 
 def judged_content(judged: Judged, whole: Judged, rule: Disclosure) -> float | None:
     """The share of right predictions, or of the squared errors that are no longer made; None if it may not be told."""
-    if judged.right is not None:
-        right, wrong = judged.persons(judged.right), judged.persons(~judged.right)
-        if not len(judged.right) or rule.below_threshold(right) or rule.below_threshold(wrong):
-            return None
-        return round(float(judged.right.mean()), 3)
-    assert judged.errors is not None
-    assert whole.errors is not None
-    if not len(judged.errors) or rule.below_threshold(judged.persons()):
+    misses = judged.misses
+    parts = (misses == 0, misses > 0) if judged.has_classes else (np.ones(len(misses), np.bool_),)
+    if not len(misses) or any(rule.below_threshold(judged.persons(rows)) for rows in parts):
         return None
-    before = float(whole.errors.mean())
-    return round(1 - float(judged.errors.mean()) / before, 3) if before > 0 else 0.0
-
-
-def _different(contest: Contest) -> int | None:
-    """The persons whose class is predicted right one way and wrong the other; None of numbers."""
-    blind, purpose = contest.blind.right, contest.purpose.right
-    return None if blind is None or purpose is None else contest.blind.persons(blind != purpose)
+    if judged.has_classes:
+        return round(float((misses == 0).mean()), 3)
+    before = float(whole.misses.mean())
+    return round(1 - float(misses.mean()) / before, 3) if before > 0 else 0.0
 
 
 def _gain(contest: Contest) -> Gain:
     """What was gained from blind to purpose, in shares of right predictions or of the variance."""
-    blind, purpose, whole = contest.blind, contest.purpose, contest.whole
-    if blind.right is not None and purpose.right is not None:
-        return paired_gain(blind.right, purpose.right)
-    assert blind.errors is not None
-    assert purpose.errors is not None
-    assert whole.errors is not None
-    before = float(whole.errors.mean()) if len(whole.errors) else 0.0
-    if len(whole.errors) < 2 or before <= 0:
-        return Gain(0.0, math.inf)
-    return _mean_gain((blind.errors - purpose.errors) / before)
-
-
-def _selections(comparison: PurposeComparison, rule: Disclosure) -> dict[str, Any] | None:
-    """All selections together: how precisely they are answered from blind regions and from those for the purpose."""
-    if comparison.selections is None or (rule.min_persons and not rule.rows_are_persons):
-        return None
-    blind, purpose = (
-        selections_together(answers, rule, total=comparison.known_persons) for answers in comparison.selections
-    )
-    return {"asked": comparison.asked, "blind": blind, "purpose": purpose}
+    blind, purpose, whole = contest.blind.misses, contest.purpose.misses, contest.whole
+    if whole.has_classes:
+        return paired_gain(blind == 0, purpose == 0)
+    before = float(whole.misses.mean()) if len(whole.misses) else 0.0
+    return _mean_gain((blind - purpose) / before) if len(blind) > 1 and before > 0 else Gain(0.0, math.inf)

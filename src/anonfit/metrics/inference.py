@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.tree import Parts, blocks_of, unpacked
+from anonfit.metrics.arrays import AnyIntegers, Flags, Floats, Integers
 from anonfit.metrics.detail import cell_shares, labels_of
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.schema import Persons
@@ -31,27 +32,24 @@ from anonfit.tables.schema import Persons
 class ReleasedRecords:
     """Released rows: the node of each, how many persons it stands for, or whose it is."""
 
-    nodes: NDArray[np.integer[Any]]  # (row,)
+    nodes: AnyIntegers  # (row,)
     counts: NDArray[Any] | None = None  # (row,)
-    entities: NDArray[np.integer[Any]] | None = None  # (row,) below 2 ** 32
+    entities: AnyIntegers | None = None  # (row,) below 2 ** 32
 
-    def places(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def places(self) -> tuple[NDArray[Any], Integers]:
         """The nodes that have rows, in ascending order, and each row's place among them."""
         # Nodes are numbers from 0: marking them is several times faster than sorting them.
         is_used = np.zeros(int(self.nodes.max(initial=-1)) + 1, np.bool_)
         is_used[self.nodes] = True
         return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[self.nodes]
 
-    def sizes(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def sizes(self) -> tuple[NDArray[Any], Integers]:
         """The nodes that have rows, and the persons in each."""
         used, place = self.places()
-        return used, self._persons().of_groups(place, len(used))
+        return used, self.persons().of_groups(place, len(used))
 
-    def persons(self) -> int:
-        """All persons."""
-        return self._persons().total()
-
-    def _persons(self) -> Persons:
+    def persons(self) -> Persons:
+        """Whom the rows stand for."""
         entities = None if self.entities is None else self.entities.astype(np.uint32)
         return Persons(len(self.nodes), self.counts, entities)
 
@@ -82,12 +80,7 @@ class Guesses:
 
 
 def guess(
-    secret: Secret,
-    records: ReleasedRecords,
-    place: NDArray[np.int64],
-    *,
-    is_released: NDArray[np.bool_],
-    entities: NDArray[Any] | None,
+    secret: Secret, records: ReleasedRecords, place: Integers, *, is_released: Flags, entities: NDArray[Any] | None
 ) -> Guesses:
     """Guess a column of persons in the `place`th of the records' nodes; of those in none (-1), from the table."""
     _, group = records.places()
@@ -117,10 +110,10 @@ class _Summary:
 
     codes: NDArray[Any]  # (pair,) in the order of groups
     held: NDArray[Any]  # (pair,)
-    starts: NDArray[np.int64]  # (group + 1,)
+    starts: Integers  # (group + 1,)
 
     @classmethod
-    def of(cls, secret: Secret, group: NDArray[np.int64], records: ReleasedRecords) -> _Summary:
+    def of(cls, secret: Secret, group: Integers, records: ReleasedRecords) -> _Summary:
         """Summarize the rows of each group."""
         size = int(group.max(initial=0)) + 1
         masses = np.ones(len(group)) if records.counts is None else records.counts.astype(np.float64)
@@ -161,11 +154,7 @@ def _errors(summary: _Summary, group: int, true: Any, own: Iterable[Any]) -> flo
 
 
 def _own_values(
-    secret: Secret,
-    group: NDArray[np.int64],
-    of_row: NDArray[Any] | None,
-    of_person: NDArray[Any] | None,
-    is_released: NDArray[np.bool_],
+    secret: Secret, group: Integers, of_row: NDArray[Any] | None, of_person: NDArray[Any] | None, is_released: Flags
 ) -> Callable[[int, int | None], list[Any]]:
     """What the release holds of a person: the values of his or her rows in a group, or anywhere (None)."""
     if of_row is None or of_person is None:
@@ -202,11 +191,7 @@ class LearnedClasses:
 
 
 def learn(
-    recoding: Recoding,
-    records: ReleasedRecords,
-    secret: Secret,
-    place: NDArray[np.int64],
-    cells: Sequence[NDArray[Any]],
+    recoding: Recoding, records: ReleasedRecords, secret: Secret, place: Integers, cells: Sequence[NDArray[Any]]
 ) -> LearnedClasses:
     """Learn classes from a release and guess those of persons. place: (person,) the place of the person's group among
     the records' nodes, -1 for none; cells: the persons' exact quasi-identifiers, column by column.
@@ -239,7 +224,7 @@ def learn(
     )
 
 
-def _places(secret: Secret) -> NDArray[np.int64]:
+def _places(secret: Secret) -> Integers:
     """The place of each class: the commonest have one each, all others the last one. (class,)"""
     codes = np.concatenate([secret.released, secret.true]).astype(np.int64)
     times = np.bincount(secret.released.astype(np.int64), minlength=int(codes.max(initial=0)) + 1)
@@ -248,7 +233,7 @@ def _places(secret: Secret) -> NDArray[np.int64]:
     return np.minimum(ranks, MOST_CLASSES)
 
 
-def _held(secret: Secret, records: ReleasedRecords, group: NDArray[np.int64], groups: int) -> NDArray[np.float64]:
+def _held(secret: Secret, records: ReleasedRecords, group: Integers, groups: int) -> Floats:
     """How many persons of each group have each class. (group, class)"""
     places = _places(secret)
     width = int(places.max(initial=0)) + 1
@@ -256,11 +241,11 @@ def _held(secret: Secret, records: ReleasedRecords, group: NDArray[np.int64], gr
     if records.entities is not None:  # who has a value in several rows of a group counts once for it
         _, once = np.unique(np.stack([keys, records.entities.astype(np.int64)]), axis=1, return_index=True)
         keys = keys[once]
-    counts: NDArray[np.float64] = np.bincount(keys, weights=records.counts, minlength=groups * width).astype(np.float64)
+    counts: Floats = np.bincount(keys, weights=records.counts, minlength=groups * width).astype(np.float64)
     return counts.reshape(groups, width)
 
 
-def _shares(recoding: Recoding, used: NDArray[Any], column: int, persons: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shares(recoding: Recoding, used: NDArray[Any], column: int, persons: Floats) -> Floats:
     """The likeliest distribution over the cells of a column of persons in these groups. (cell,)"""
     some = np.flatnonzero(persons)
     labels = labels_of(
@@ -269,10 +254,10 @@ def _shares(recoding: Recoding, used: NDArray[Any], column: int, persons: NDArra
     return cell_shares(labels, recoding.columns[column].size)
 
 
-def _sums(parts: Parts, shares: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+def _sums(parts: Parts, shares: Floats, size: int) -> Floats:
     """The share of all cells of each part. (part,)"""
     before = np.append(0.0, np.cumsum(shares))
-    sums: NDArray[np.float64] = before[parts.last + 1] - before[parts.first]
+    sums: Floats = before[parts.last + 1] - before[parts.first]
     by_set = np.flatnonzero(parts.set_of >= 0)
     for block in blocks_of(len(by_set), size):
         rows = by_set[block]

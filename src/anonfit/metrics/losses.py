@@ -26,14 +26,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from itertools import chain
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.engines.tree import Parts
+from anonfit.metrics.arrays import AnyIntegers, Floats, Integers
 from anonfit.metrics.detail import Detail
+from anonfit.metrics.groups import group_figures, released_persons
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Unseen
@@ -58,7 +61,7 @@ Extents = dict[str, Extent]
 """Of the ordered columns with cuts, or a declared domain, by name."""
 
 
-def places(cuts: Sequence[Cut], scale: Scale) -> NDArray[np.float64]:
+def places(cuts: Sequence[Cut], scale: Scale) -> Floats:
     """Where cuts stand: numbers as they are, dates and times in days since 1970."""
     if scale.is_number:
         return np.array([float(cut) for cut in cuts], dtype=np.float64)
@@ -68,8 +71,7 @@ def places(cuts: Sequence[Cut], scale: Scale) -> NDArray[np.float64]:
 
 def _stated(column: OrderedCells) -> Extent | None:
     if column.domain:
-        low, high = places(column.domain, column.scale).tolist()
-        return Extent(low, high)
+        return Extent(*places(column.domain, column.scale).tolist())
     cuts = places(column.cuts, column.scale)
     if not len(cuts):
         return None
@@ -78,8 +80,7 @@ def _stated(column: OrderedCells) -> Extent | None:
         below, above = cuts[1] - cuts[0], cuts[-1] - cuts[-2]
     else:
         below = above = YEAR if not column.scale.is_number else abs(cuts[0]) or 1.0
-    low, high = np.clip([cuts[0] - below, cuts[-1] + above], -LARGEST, LARGEST).tolist()
-    return Extent(low, high)
+    return Extent(*np.clip([cuts[0] - below, cuts[-1] + above], -LARGEST, LARGEST).tolist())
 
 
 def stated_extents(recoding: Recoding) -> Extents:
@@ -104,20 +105,19 @@ def unnamed_values(recodings: Sequence[Recoding]) -> list[dict[str, int]]:
 
     Values that no recoding names are one value, if every one of them has such a leaf.
     """
-    columns: dict[str, list[NominalCells]] = {}
-    for recoding in recodings:
-        for column in recoding.columns:
-            if isinstance(column, NominalCells):
-                columns.setdefault(column.name, []).append(column)
-    named = {name: {leaf for column in same for leaf in _named(column)} for name, same in columns.items()}
-    rest = {name: int(all(column.other is not None for column in same)) for name, same in columns.items()}
+    nominal = [[column for column in each.columns if isinstance(column, NominalCells)] for each in recodings]
+    named: dict[str, set[str]] = {}
+    rest: dict[str, bool] = {}
+    for column in chain.from_iterable(nominal):
+        named.setdefault(column.name, set()).update(_named(column))
+        rest[column.name] = rest.get(column.name, True) and column.other is not None
     return [
         {
             column.name: max(len(named[column.name] - _named(column)) + rest[column.name], 1)
-            for column in recoding.columns
-            if isinstance(column, NominalCells) and column.other is not None
+            for column in columns
+            if column.other is not None
         }
-        for recoding in recodings
+        for columns in nominal
     ]
 
 
@@ -127,32 +127,20 @@ def _named(column: NominalCells) -> set[str]:
 
 def observed_extents(recoding: Recoding, frame: pl.DataFrame) -> Extents:
     """From the smallest to the largest value of raw rows, or as declared. Not for public figures."""
-    extents: Extents = {}
+    extents = stated_extents(recoding)
     for column in recoding.columns:
-        if not isinstance(column, OrderedCells):
-            continue
-        stated = _stated(column)
-        if column.domain and stated is not None:
-            extents[column.name] = stated
-            continue
-        values = numbers_on_line(recoding.typed(frame, column.name).drop_nulls())
-        if len(values):
-            extents[column.name] = Extent(float(values.min()), float(values.max()))
+        if isinstance(column, OrderedCells) and not column.domain:
+            extents.pop(column.name, None)
+            values = numbers_on_line(recoding.typed(frame, column.name).drop_nulls())
+            if len(values):
+                extents[column.name] = Extent(float(values.min()), float(values.max()))
     return extents
 
 
-def numbers_on_line(values: pl.Series) -> NDArray[np.float64]:
+def numbers_on_line(values: pl.Series) -> Floats:
     """Values of an ordered column as numbers, dates and times in days since 1970; NaN where one is missing."""
-    on_line: Any = values
-    if values.dtype == pl.Date:
-        on_line = values.to_physical()
-    elif values.dtype == pl.Datetime:
-        on_line = values.dt.epoch("us") / MICROSECONDS_A_DAY
-    numbers: NDArray[np.float64] = on_line.cast(pl.Float64).to_numpy()
-    return numbers
-
-
-Numbers = NDArray[np.float64]
+    on_line = values.dt.epoch("us") / MICROSECONDS_A_DAY if values.dtype in (pl.Date, pl.Datetime) else values
+    return on_line.cast(pl.Float64).to_numpy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +171,7 @@ class Losses:
 
 def losses(
     recoding: Recoding,
-    nodes: NDArray[np.integer[Any]],
+    nodes: AnyIntegers,
     *,
     extents: Extents | None = None,
     unnamed: Mapping[str, int] | None = None,
@@ -196,23 +184,20 @@ def losses(
     further persons, who are not among the rows.
     """
     extents = stated_extents(recoding) if extents is None else extents
-    used, which = np.unique(nodes, return_inverse=True)
-    masses = np.bincount(which, weights=counts, minlength=len(used))
-    is_released = used >= 0
-    released, lost = masses[is_released], float(masses[~is_released].sum()) + withheld
-    total = float(released.sum()) + lost
+    used, persons, lost = released_persons(nodes, counts, withheld)
+    total = float(persons.sum()) + lost
     lines = []
     for index, column in enumerate(recoding.columns):
-        parts = recoding.boxes.parts(used[is_released], index)
+        parts = recoding.boxes.parts(used, index)
         ncp, lm = (
-            ((released * loss[parts.of_node]).sum() + lost) / total if total else 0.0
+            ((persons * loss[parts.of_node]).sum() + lost) / total if total else 0.0
             for loss in _losses(column, parts, extents.get(column.name), (unnamed or {}).get(column.name, 1))
         )
         lines.append(ColumnLoss(column.name, float(ncp), float(lm)))
     return Losses(tuple(lines))
 
 
-def _losses(column: RecodedColumn, parts: Parts, extent: Extent | None, unnamed: int) -> tuple[Numbers, Numbers]:
+def _losses(column: RecodedColumn, parts: Parts, extent: Extent | None, unnamed: int) -> tuple[Floats, Floats]:
     """NCP and LM of parts of a column. (part,)"""
     if isinstance(column, NominalCells):
         more = unnamed - 1 if column.other is not None else 0
@@ -229,7 +214,7 @@ def _losses(column: RecodedColumn, parts: Parts, extent: Extent | None, unnamed:
     return loss, loss
 
 
-def _cells_of(parts: Parts) -> NDArray[np.int64]:
+def _cells_of(parts: Parts) -> Integers:
     """How many cells each part has."""
     counts = parts.last - parts.first + 1
     by_set = parts.set_of >= 0
@@ -237,7 +222,7 @@ def _cells_of(parts: Parts) -> NDArray[np.int64]:
     return counts
 
 
-def _holds(parts: Parts, cell: int) -> NDArray[np.int64]:
+def _holds(parts: Parts, cell: int) -> Integers:
     """1 for the parts that hold a cell, else 0."""
     holds = (parts.first <= cell) & (cell <= parts.last)
     by_set = parts.set_of >= 0
@@ -247,7 +232,7 @@ def _holds(parts: Parts, cell: int) -> NDArray[np.int64]:
     return holds.astype(np.int64)
 
 
-def _widths(column: OrderedCells, first: NDArray[np.int64], last: NDArray[np.int64], extent: Extent | None) -> Numbers:
+def _widths(column: OrderedCells, first: Integers, last: Integers, extent: Extent | None) -> Floats:
     """The share of a column's width that intervals take; everything where nothing is cut."""
     if extent is None or not column.cuts:
         return np.ones(len(first))
@@ -256,7 +241,7 @@ def _widths(column: OrderedCells, first: NDArray[np.int64], last: NDArray[np.int
         return np.where((first == 0) & (last == len(cuts)), 1.0, 0.0)
     edges = np.clip(np.concatenate([[extent.low], cuts, [extent.high]]), extent.low, extent.high)
     shares = (edges - extent.low) / (extent.high - extent.low)
-    widths: Numbers = shares[last + 1] - shares[first]
+    widths: Floats = shares[last + 1] - shares[first]
     return widths
 
 
@@ -282,26 +267,9 @@ class Discernibility:
         return self.columns[name] / self.persons**2 if self.persons else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Disagreement:
-    """A column that lost less by one measure and more by the other in the first of two releases."""
-
-    column: str
-    better_by: str
-    """`ncp` or `wdm`."""
-    ncp: tuple[float, float]
-    together: tuple[float, float]
-
-
-def column_discernibility(sizes: NDArray[np.integer[Any]] | Sequence[int], withheld: int = 0) -> int:
-    """Σ|E|² of groups of these sizes; a withheld person cannot be told from anybody."""
-    whole = [int(size) for size in sizes]
-    return sum(size * size for size in whole) + withheld * (sum(whole) + withheld)
-
-
 def weighted_discernibility(
     recoding: Recoding,
-    nodes: NDArray[np.integer[Any]],
+    nodes: AnyIntegers,
     *,
     weights: Mapping[str, float] | None = None,
     counts: NDArray[Any] | None = None,
@@ -311,41 +279,32 @@ def weighted_discernibility(
     weights are scaled to add up to 1. nodes: (row,) -1 for a row that is withheld; counts: (row,) the persons a row
     stands for; withheld: further persons, who are not among the rows.
     """
-    used, which = np.unique(nodes, return_inverse=True)
-    persons = np.zeros(len(used), np.int64)
-    np.add.at(persons, which, 1 if counts is None else counts.astype(np.int64))
-    is_released = used >= 0
-    lost = withheld + int(persons[~is_released].sum())
-    squares = {}
+    used, persons, lost = released_persons(nodes, counts, withheld)
+    squares, stated = {}, {}
     for index, column in enumerate(recoding.columns):
-        parts = recoding.boxes.parts(used[is_released], index)
+        parts = recoding.boxes.parts(used, index)
         sizes = np.zeros(int(parts.of_node.max(initial=-1)) + 1, np.int64)
-        np.add.at(sizes, parts.of_node, persons[is_released])
-        squares[column.name] = column_discernibility(sizes, lost)
-    return Discernibility(squares, _normalized(weights or {}, list(squares)), int(persons.sum()) + withheld)
-
-
-def _normalized(weights: Mapping[str, float], names: Sequence[str]) -> dict[str, float]:
-    """Weights that add up to 1; all alike where nothing matters."""
-    stated = {name: float(weights.get(name, 1.0)) for name in names}
-    total = sum(stated.values())
-    return {name: weight / total if total > 0 else 1 / len(names) for name, weight in stated.items()}
+        np.add.at(sizes, parts.of_node, persons)
+        squares[column.name] = group_figures(sizes, k=1, withheld=lost).discernibility
+        stated[column.name] = float((weights or {}).get(column.name, 1.0))
+    total = sum(stated.values())  # all columns matter alike where none does
+    shares = {name: weight / total if total > 0 else 1 / len(stated) for name, weight in stated.items()}
+    return Discernibility(squares, shares, int(persons.sum()) + lost)
 
 
 def disagreements(
     first: tuple[Losses, Discernibility], second: tuple[Losses, Discernibility]
-) -> tuple[Disagreement, ...]:
-    """The columns of which NCP and WDM disagree which of two releases of the same persons tells more."""
-    disagreeing = []
-    others = {column.name: column.ncp for column in second[0].columns}
-    for column in first[0].columns:
-        name = column.name
-        together = first[1].share(name), second[1].share(name)
-        less_lost, less_together = others[name] - column.ncp, together[1] - together[0]
+) -> dict[str, Literal["ncp", "wdm"]]:
+    """The columns of which NCP and WDM disagree which of two releases of the same persons tells more, and by which of
+    them it is the first.
+    """
+    disagreeing: dict[str, Literal["ncp", "wdm"]] = {}
+    for column, other in zip(first[0].columns, second[0].columns, strict=True):
+        less_lost = other.ncp - column.ncp
+        less_together = second[1].share(column.name) - first[1].share(column.name)
         if min(abs(less_lost), abs(less_together)) > TIE and (less_lost > 0) != (less_together > 0):
-            better = "ncp" if less_lost > 0 else "wdm"
-            disagreeing.append(Disagreement(name, better, (column.ncp, others[name]), together))
-    return tuple(disagreeing)
+            disagreeing[column.name] = "ncp" if less_lost > 0 else "wdm"
+    return disagreeing
 
 
 # --- every column before and after -------------------------------------------------------------------------------
@@ -373,7 +332,7 @@ def distributions(
     return generalized + [{"column": name, "bars": _of_values(rows[name])} for name in raw]
 
 
-def _of_cells(column: RecodedColumn, after: NDArray[np.float64], cells: NDArray[np.int32]) -> list[dict[str, Any]]:
+def _of_cells(column: RecodedColumn, after: Floats, cells: NDArray[np.int32]) -> list[dict[str, Any]]:
     """The bars of a quasi-identifier: runs of cells, or the names that most persons have and all others."""
     before = np.bincount(cells, minlength=column.size) / max(len(cells), 1)
     if isinstance(column, NominalCells) and column.size > BARS:
@@ -393,19 +352,20 @@ def _end(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def _parted(values: pl.Series) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """The finite numbers of a column, and the ends of equal parts; None where floats have no room for them."""
-    numbers = values.drop_nulls().cast(float).drop_nans().to_numpy()
-    known = numbers[np.isfinite(numbers)]
+def _edges(numbers: Floats) -> Floats | None:
+    """The ends of equal parts of finite numbers; None where floats have no room for them."""
     with np.errstate(over="ignore", invalid="ignore"):
-        edges = np.linspace(known.min(initial=np.inf), known.max(initial=-np.inf), BARS + 1)
-        return known, edges if bool((np.diff(edges) > 0).all()) and np.isfinite(edges).all() else None
+        edges = np.linspace(numbers.min(initial=np.inf), numbers.max(initial=-np.inf), BARS + 1)
+        return edges if bool((np.diff(edges) > 0).all()) and np.isfinite(edges).all() else None
 
 
 def _of_values(values: pl.Series) -> list[dict[str, Any]]:
     """The bars of a column that is released as it is: intervals of equal width, or the most frequent values."""
-    known, edges = _parted(values) if values.dtype.is_numeric() and values.n_unique() > BARS else (None, None)
-    if known is not None and edges is not None:
+    is_numeric = values.dtype.is_numeric() and values.n_unique() > BARS
+    numbers = values.drop_nulls().cast(float) if is_numeric else pl.Series(dtype=pl.Float64)
+    known = numbers.filter(numbers.is_finite()).to_numpy()
+    edges = _edges(known)
+    if edges is not None:
         counts, _ = np.histogram(known, bins=edges)
         ends = zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
         shares = {f"[{_end(low)}, {_end(high)})": count / len(values) for low, high, count in ends}

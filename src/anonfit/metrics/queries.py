@@ -13,16 +13,16 @@ computed from these. How far sums and means are from the true ones is not public
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from anonfit.metrics.arrays import AnyIntegers, Flags, Floats, Integers
 from anonfit.metrics.estimates import Ends, Estimator, QueryTable
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.imprecision import Answers, answer
@@ -32,17 +32,7 @@ from anonfit.tables.schema import Column, ColumnType, Domain, OrderedDomain, Per
 from anonfit.workload.coding import selection_boundaries, with_boundaries
 from anonfit.workload.logs.tallies import Ask
 from anonfit.workload.parsing import predicate_text
-from anonfit.workload.predicates import (
-    And,
-    ColumnKind,
-    Condition,
-    Holding,
-    Predicate,
-    Relation,
-    Value,
-    all_of,
-    kinds_of,
-)
+from anonfit.workload.predicates import And, ColumnKind, Condition, Holding, Predicate, Relation, all_of, kinds_of
 from anonfit.workload.selections import code_predicates
 from anonfit.workload.truth import ColumnValues, RawTable
 
@@ -75,7 +65,7 @@ def query_table(
     recoding: Recoding,
     columns: Sequence[Column],
     frame: pl.DataFrame,
-    nodes: NDArray[np.integer[Any]],
+    nodes: AnyIntegers,
     persons: Persons,
     *,
     k: int,
@@ -101,6 +91,11 @@ class QueryError:
     difference: float
     of: float
     """The sum of the true values."""
+
+    @property
+    def words(self) -> str:
+        """What it is, and of which column."""
+        return self.name if self.column is None else f"{self.name} of {self.column}"
 
     @property
     def error(self) -> float | None:
@@ -146,20 +141,13 @@ def judge_queries(asks: Sequence[tuple[Ask, int]], table: QueryTable, *, ends: E
         # Without groups, which are those of the raw rows: what is expected would tell which values occur.
         whole = Estimator(table, rows, [_predicate(query.ask) for query in chunk], ends)
         start = 0
-        for query, expected in zip(chunk, whole.counts(slice(0, len(chunk))).tolist(), strict=True):
+        counts, _ = whole.sums(slice(0, len(chunk)), None, with_values=False)
+        for query, expected in zip(chunk, counts.tolist(), strict=True):
             place = slice(start, start + len(query.predicates))
-            start = place.stop
-            at = len(answers)
-            answers.append(
-                QueryAnswer(
-                    times=asks[at][1],
-                    true=int(every.true[at]),
-                    kept=int(every.kept[at]),
-                    answered=int(every.answered[at]),
-                    expected=expected,
-                    measures=tuple(query.measures(estimator, place)),
-                )
-            )
+            start, at = place.stop, len(answers)
+            true, kept, answered = (int(figures[at]) for figures in (every.true, every.kept, every.answered))
+            errors = tuple(query.errors(estimator, place))
+            answers.append(QueryAnswer(asks[at][1], true, kept, answered, expected, errors))
     return answers
 
 
@@ -178,49 +166,58 @@ def _answers(predicates: Sequence[Predicate], table: QueryTable, rows: RawTable)
     return answer(coded, table.recoding.boxes, table.nodes, cells=cells, true=true, kept=kept, counts=table.counts)
 
 
+MOST = 100
+"""A query with more groups is judged as a whole."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A query divided by its groups: a predicate for each, and the group of each raw row that it means."""
+    """A query divided by its groups: a predicate for each, the group of each raw row, and which rows it means."""
 
     ask: Ask
-    grouping: QueryGroups
     predicates: tuple[Predicate, ...]
-    meant: NDArray[np.bool_]  # (row,)
+    group_of: Integers  # (row,)
+    meant: Flags  # (row,)
 
-    def measures(self, estimator: Estimator, place: slice) -> Iterator[QueryError]:
+    @classmethod
+    def of(cls, ask: Ask, kinds: Mapping[str, ColumnKind], rows: RawTable) -> _Query:
+        """A query, as a whole where its groups are too many, or cannot be named."""
+        parts, group_of = _groups(ask.groups, kinds, rows) or ([And(())], np.zeros(len(rows.frame), np.int64))
+        selected = [] if ask.predicate is None else [ask.predicate]
+        predicates = tuple(all_of([*selected, part]) for part in parts)
+        return cls(ask, predicates, group_of, rows.holds(_predicate(ask)))
+
+    def errors(self, estimator: Estimator, place: slice) -> Iterator[QueryError]:
         """Its counts, sums and means against the true ones; a count of rows is always one of them."""
         for name, column in dict.fromkeys((("count", None), *self.ask.aggregates)):
             if name != "count" and column is not None and estimator.values(column) is None:
                 continue  # nothing that could be added
-            yield self._measure(name, column, estimator, place)
+            true, guess = self._compared(name, column, estimator, place)
+            difference, of = float(np.abs(guess - true).sum()), float(np.abs(true).sum())
+            yield QueryError(name, column, len(self.predicates), difference, of)
 
-    def _measure(self, name: str, column: str | None, estimator: Estimator, place: slice) -> QueryError:
+    def _compared(self, name: str, column: str | None, estimator: Estimator, place: slice) -> tuple[Floats, Floats]:
+        """A count, sum or mean of every group, the true one and the estimate."""
         counts, sums = estimator.sums(place, column, with_values=name != "count")
-        true_counts, true_sums = self.grouping.sums(
-            self.meant, estimator.known(column), estimator.values(column) if name != "count" else None
-        )
-        if name == "avg":
-            has = true_counts > 0
-            true = true_sums[has] / true_counts[has]
-            guess = np.where(counts[has] > 0, sums[has] / np.maximum(counts[has], np.finfo(float).tiny), 0.0)
-        elif name == "sum":
-            true, guess = true_sums, sums
-        else:
-            true, guess = true_counts, counts
-        return QueryError(
-            name, column, len(self.predicates), float(np.abs(guess - true).sum()), float(np.abs(true).sum())
-        )
+        known, groups, size = estimator.known(column), self.group_of[self.meant], len(self.predicates)
+        true_counts: Any = np.bincount(groups, weights=known[self.meant], minlength=size)
+        if name == "count":
+            return true_counts, counts
+        values = estimator.values(column)
+        masses = np.zeros(len(known)) if values is None else known * values
+        true_sums: Any = np.bincount(groups, weights=masses[self.meant], minlength=size)
+        if name == "sum":
+            return true_sums, sums
+        has = true_counts > 0
+        guess = np.where(counts[has] > 0, sums[has] / np.maximum(counts[has], np.finfo(float).tiny), 0.0)
+        return true_sums[has] / true_counts[has], guess
 
 
 def _chunks(asks: Sequence[tuple[Ask, int]], table: QueryTable, rows: RawTable) -> Iterator[list[_Query]]:
     """Queries, as many together as are coded at once."""
     chunk: list[_Query] = []
     for ask, _ in asks:
-        grouping = grouping_of(ask.groups, table.kinds, rows)
-        meant = rows.holds(_predicate(ask))
-        parts = grouping.predicates or (And(()),)
-        own = [] if ask.predicate is None else [ask.predicate]
-        chunk.append(_Query(ask, grouping, tuple(all_of([*own, part]) for part in parts), meant))
+        chunk.append(_Query.of(ask, table.kinds, rows))
         if sum(len(query.predicates) for query in chunk) >= TOGETHER:
             yield chunk
             chunk = []
@@ -228,41 +225,21 @@ def _chunks(asks: Sequence[tuple[Ask, int]], table: QueryTable, rows: RawTable) 
         yield chunk
 
 
-MOST = 100
-"""A query with more groups is judged as a whole."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueryGroups:
-    """Groups of rows: without predicates, all rows are one."""
-
-    predicates: tuple[Predicate, ...]
-    group_of: NDArray[np.int64]  # (row,)
-
-    def sums(
-        self, meant: NDArray[np.bool_], known: NDArray[np.float64], values: NDArray[np.float64] | None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Over the rows that are meant, for each group: what they count, and the sum of their values."""
-        size, groups = max(len(self.predicates), 1), self.group_of[meant]
-        counts: Any = np.bincount(groups, weights=known[meant], minlength=size)
-        if values is None:
-            return counts, np.zeros(size)
-        sums: Any = np.bincount(groups, weights=(known * values)[meant], minlength=size)
-        return counts, sums
-
-
-def grouping_of(names: Sequence[str], kinds: Mapping[str, ColumnKind], rows: RawTable) -> QueryGroups:
-    """The groups of rows by columns; all rows together where these have too many values, or none that can be named."""
-    whole = QueryGroups((), np.zeros(len(rows.frame), np.int64))
+def _groups(
+    names: Sequence[str], kinds: Mapping[str, ColumnKind], rows: RawTable
+) -> tuple[list[Predicate], Integers] | None:
+    """The groups of rows by columns, each as a predicate, and the group of each row; None where these have too many
+    values, or none that can be named.
+    """
     columns = [rows.column(kinds[name]) for name in dict.fromkeys(names)]
     if not columns or not all(_can_be_named(column) for column in columns):
-        return whole
+        return None
     combined = np.zeros(len(rows.frame), np.int64)
     for column in columns:
         combined = combined * (len(column.distinct) + 1) + column.places
     keys, group_of = np.unique(combined, return_inverse=True)
     if len(keys) > MOST:
-        return whole
+        return None
     predicates = []
     for key in keys.tolist():
         parts = []
@@ -270,7 +247,7 @@ def grouping_of(names: Sequence[str], kinds: Mapping[str, ColumnKind], rows: Raw
             key, place = divmod(key, len(column.distinct) + 1)
             parts.append(_equal(column, place))
         predicates.append(all_of(reversed(parts)))
-    return QueryGroups(tuple(predicates), group_of.astype(np.int64))
+    return predicates, group_of.astype(np.int64)
 
 
 def _can_be_named(column: ColumnValues) -> bool:
@@ -291,13 +268,9 @@ def _equal(column: ColumnValues, place: int) -> Condition:
         return Condition(name, Relation.MISSING, kind=kind)
     if kind.holding in (Holding.TEXTS, Holding.TRUTHS):
         return Condition(name, Relation.IN, (column.names[place],), kind=kind)
-    return Condition(name, Relation.IN, (_value(column.distinct[place]),), kind=kind)
-
-
-def _value(value: Any) -> Value:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
-    return datetime(value.year, value.month, value.day) if isinstance(value, date) else Fraction(value)
+    value = column.distinct[place]  # a whole number or a day, as others cannot be named
+    exact = datetime(value.year, value.month, value.day) if isinstance(value, date) else Fraction(value)
+    return Condition(name, Relation.IN, (exact,), kind=kind)
 
 
 def internal_queries(asks: Sequence[Ask], answers: Sequence[QueryAnswer], *, left_out: int) -> dict[str, Any]:
@@ -310,48 +283,38 @@ def internal_queries(asks: Sequence[Ask], answers: Sequence[QueryAnswer], *, lef
             {
                 "where": None if ask.predicate is None else predicate_text(ask.predicate),
                 "groups": list(ask.groups),
-                "times": answer.times,
-                "true": answer.true,
-                "answered": answer.answered,
+                **{name: getattr(answer, name) for name in ("times", "true", "answered")},
                 "expected": round(answer.expected, 1),
-                "imprecision": answer.imprecision,
-                "precision": answer.precision,
-                "recall": answer.recall,
-                "errors": [_measure(measure) for measure in answer.measures],
+                **{name: getattr(answer, name) for name in ("imprecision", "precision", "recall")},
+                "errors": [
+                    {"of": measure.words, "groups": measure.groups, "error": measure.error}
+                    for measure in answer.measures
+                ],
             }
             for ask, answer in zip(asks, answers, strict=True)
         ],
     }
 
 
-def _measure(measure: QueryError) -> dict[str, Any]:
-    of = measure.name if measure.column is None else f"{measure.name} of {measure.column}"
-    return {"of": of, "groups": measure.groups, "error": measure.error}
-
-
 def query_figures(answers: Sequence[QueryAnswer]) -> dict[str, float | None]:
     """Means over queries, each as often as it was asked: rows that were not meant, and relative errors."""
-    times = sum(answer.times for answer in answers)
-    if not times:
+    if not any(answer.times for answer in answers):
         return {}
-    return {
-        "imprecision": sum(answer.times * answer.imprecision for answer in answers) / times,
-        "precision": sum(answer.times * answer.precision for answer in answers) / times,
-        "recall": sum(answer.times * answer.recall for answer in answers) / times,
-        **{f"{name}_error": mean_error(answers, name) for name in ("count", "sum", "avg")},
+    figures = {
+        name: _mean((answer.times, getattr(answer, name)) for answer in answers)
+        for name in ("imprecision", "precision", "recall")
     }
+    for name in ("count", "sum", "avg"):
+        measures = ((answer.times, measure) for answer in answers for measure in answer.measures)
+        figures[f"{name}_error"] = _mean((times, measure.error) for times, measure in measures if measure.name == name)
+    return figures
 
 
-def mean_error(answers: Sequence[QueryAnswer], name: str) -> float | None:
-    """The mean relative error of counts, sums or means; None where there are none."""
-    errors = [
-        (answer.times, measure.error)
-        for answer in answers
-        for measure in answer.measures
-        if measure.name == name and measure.error is not None
-    ]
-    times = sum(count for count, _ in errors)
-    return sum(count * error for count, error in errors) / times if times else None
+def _mean(weighted: Iterable[tuple[int, float | None]]) -> float | None:
+    """The mean of figures by how often each counts; None where there are none."""
+    known = [(times, figure) for times, figure in weighted if figure is not None]
+    total = sum(times for times, _ in known)
+    return sum(times * figure for times, figure in known) / total if total else None
 
 
 def public_queries(answers: Sequence[QueryAnswer], rule: Disclosure, *, asked: int, total: int) -> dict[str, Any]:
@@ -359,7 +322,15 @@ def public_queries(answers: Sequence[QueryAnswer], rule: Disclosure, *, asked: i
     answers count. asked: how many different queries there are; total: all rows, or the persons they stand for.
     """
     least = rule.min_persons
-    public = [answer for answer in answers if rule.rows_are_persons and _is_public(answer, total, least)]
+    public = [
+        answer
+        for answer in answers
+        if rule.rows_are_persons
+        and answer.true >= least
+        and answer.kept == answer.true
+        and not 0 < total - answer.true < least
+        and not 0 < answer.imprecision < least
+    ]
     content: dict[str, Any] = {"asked": asked, "told": len(public), "multiples_of": least}
     if not public:
         return content | {"imprecision": None, "precision": None, "count_error": None}
@@ -372,9 +343,3 @@ def public_queries(answers: Sequence[QueryAnswer], rule: Disclosure, *, asked: i
         "precision": round(1 - sum(rounded) / answered, 2) if answered else 1.0,
         "count_error": round(away / sum(meant), 2) if sum(meant) else None,
     }
-
-
-def _is_public(answer: QueryAnswer, total: int, least: int) -> bool:
-    rest = total - answer.true
-    enough = answer.true >= least and (rest == 0 or rest >= least) and answer.kept == answer.true
-    return enough and not 0 < answer.imprecision < least

@@ -17,8 +17,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from anonfit.metrics.arrays import AnyIntegers
 from anonfit.metrics.clusters import ClusterFigures
-from anonfit.metrics.groups import ClassEntropy, GroupFigures, class_entropy, group_figures, sizes_of
+from anonfit.metrics.groups import ClassEntropy, GroupFigures, class_entropy, group_figures, released_persons
 from anonfit.metrics.losses import Discernibility, Extents, Losses, losses, observed_extents, weighted_discernibility
 from anonfit.metrics.queries import QueryAnswer, query_figures
 from anonfit.recoding.recoding import Recoding
@@ -36,14 +37,14 @@ class RecodedTable:
     """A release as metrics see it: in which region each row is, and for how many persons it stands."""
 
     recoding: Recoding
-    nodes: NDArray[np.integer[Any]] | None
+    nodes: AnyIntegers | None
     """(row,) the node of each row, -1 for a row that is withheld; None where regions cannot be told from labels."""
     k: int = 1
     counts: NDArray[Any] | None = None
     """(row,) how many persons each row stands for; None: one."""
-    group_of: NDArray[np.integer[Any]] | None = None
+    group_of: AnyIntegers | None = None
     """(row,) the group of each row, where nodes are not known."""
-    sizes: NDArray[np.integer[Any]] | None = None
+    sizes: AnyIntegers | None = None
     """(group,) the persons of each group, where rows do not tell them because persons have several."""
     knows_persons: bool = True
     withheld: int = 0
@@ -53,7 +54,7 @@ class RecodedTable:
     unnamed: Mapping[str, int] | None = None
     """How many values are in the leaf of values that a nominal column does not name; one if not given."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    classes: Mapping[str, NDArray[np.integer[Any]]] = field(default_factory=dict)
+    classes: Mapping[str, AnyIntegers] = field(default_factory=dict)
     """The class of each row, for each target that has classes."""
     clusters: ClusterFigures | None = None
     imprecision: float | None = None
@@ -62,7 +63,7 @@ class RecodedTable:
 
     @classmethod
     def of_rows(
-        cls, recoding: Recoding, frame: pl.DataFrame, nodes: NDArray[np.integer[Any]], persons: Persons, **known: Any
+        cls, recoding: Recoding, frame: pl.DataFrame, nodes: AnyIntegers, persons: Persons, **known: Any
     ) -> RecodedTable:
         """The release of raw rows: columns are measured by the range of their values, which is not for the public."""
         sizes = persons.of_groups(nodes.astype(np.int64), int(nodes.max(initial=0)) + 1)
@@ -82,47 +83,35 @@ class RecodedTable:
         return known[need]
 
     @property
-    def _groups_of_rows(self) -> NDArray[np.integer[Any]]:
+    def _group_of_rows(self) -> AnyIntegers:
         groups = self.nodes if self.group_of is None else self.group_of
         assert groups is not None
         return groups
 
-    @property
-    def _regions_of_rows(self) -> NDArray[np.integer[Any]]:
-        assert self.nodes is not None
-        return self.nodes
-
     @cached_property
     def groups(self) -> GroupFigures:
         """The sizes of its groups."""
-        rows, counts = self._groups_of_rows, self.counts
-        is_lost = rows < 0
-        lost = self.withheld + int(is_lost.sum() if counts is None else counts[is_lost].sum())
-        return group_figures(sizes_of(rows, counts) if self.sizes is None else self.sizes, k=self.k, withheld=lost)
+        _, sizes, lost = released_persons(self._group_of_rows, self.counts, self.withheld)
+        return group_figures(sizes if self.sizes is None else self.sizes, k=self.k, withheld=lost)
 
     @cached_property
     def losses(self) -> Losses:
         """What its columns lost by generalizing."""
-        return losses(
-            self.recoding,
-            self._regions_of_rows,
-            extents=self.extents,
-            unnamed=self.unnamed,
-            counts=self.counts,
-            withheld=self.withheld,
-        )
+        assert self.nodes is not None
+        known: Any = {"counts": self.counts, "withheld": self.withheld}
+        return losses(self.recoding, self.nodes, extents=self.extents, unnamed=self.unnamed, **known)
 
     @cached_property
     def discernibility(self) -> Discernibility:
         """How many persons each column alone leaves together."""
-        return weighted_discernibility(
-            self.recoding, self._regions_of_rows, weights=self.weights, counts=self.counts, withheld=self.withheld
-        )
+        assert self.nodes is not None
+        known: Any = {"counts": self.counts, "withheld": self.withheld}
+        return weighted_discernibility(self.recoding, self.nodes, weights=self.weights, **known)
 
     @cached_property
     def targets(self) -> tuple[ClassEntropy, ...]:
         """How mixed the classes of targets are in its groups."""
-        rows = self._groups_of_rows
+        rows = self._group_of_rows
         return tuple(
             class_entropy(name, rows, codes, counts=self.counts, withheld=self.withheld)
             for name, codes in self.classes.items()
@@ -202,16 +191,28 @@ def content(table: RecodedTable, use: Use, need: Need, *, key: str) -> dict[str,
     return of_release | {"columns": list(lines.values())}
 
 
-def _of_columns(read: Callable[[RecodedTable, str], Any]) -> Callable[[RecodedTable], dict[str, Any]]:
-    return lambda table: {name: read(table, name) for name in table.recoding.quasi_identifiers}
+def _of_columns(
+    name: str, read: Callable[[RecodedTable, str], Any], formula: str, uses: tuple[Use, ...], digits: int | None = None
+) -> Metric:
+    def measure(table: RecodedTable) -> dict[str, Any]:
+        return {column: read(table, column) for column in table.recoding.quasi_identifiers}
+
+    return Metric(name, "regions", measure, formula, uses, "column", digits=digits)
 
 
 def _of_losses(name: str) -> Callable[[RecodedTable], dict[str, float]]:
     return lambda table: {column.name: getattr(column, name) for column in table.losses.columns}
 
 
-def _of_targets(name: str) -> Callable[[RecodedTable], dict[str, float]]:
-    return lambda table: {target.column: getattr(target, name) for target in table.targets}
+def _of_targets(name: str, formula: str, uses: tuple[Use, ...], **shown: Any) -> Metric:
+    def measure(table: RecodedTable) -> dict[str, float]:
+        return {target.column: getattr(target, name) for target in table.targets}
+
+    return Metric(name, "classes", measure, formula, uses, "target", **shown)
+
+
+def _evaluated(name: str, needs: Need, path: str, words: str, formula: str) -> Metric:
+    return Metric(name, needs, attrgetter(path), formula, ("evaluate",), words=words)
 
 
 def _of_queries(name: str, words: str, formula: str) -> Metric:
@@ -252,35 +253,26 @@ METRICS = (
         ("compare", "evaluate"),
         title="Loss metric (LM)",
     ),
-    Metric("entropy", "classes", _of_targets("entropy"), "H(C), in bits", ("compare",), "target"),
-    Metric(
+    _of_targets("entropy", "H(C), in bits", ("compare",)),
+    _of_targets(
         "conditional_entropy",
-        "classes",
-        _of_targets("conditional_entropy"),
         "H(C|P) = Σ over E of |E|/n · H(classes in E), in bits",
         ("compare", "evaluate"),
-        "target",
         title="left open (bits)",
         note="Left open: the entropy (bits) of a target inside groups.",
     ),
-    Metric(
+    _of_targets(
         "explained",
-        "classes",
-        _of_targets("explained"),
         "1 − H(C|P) / H(C)",
         ("compare",),
-        "target",
         title="explained",
         note="Explained: the part of its entropy that groups take away.",
         is_share=True,
     ),
-    Metric(
+    _of_targets(
         "classification_metric",
-        "classes",
-        _of_targets("classification_metric"),
         "(persons whose class is not their group's commonest + withheld persons) / all",
         ("compare", "evaluate"),
-        "target",
         title="not the commonest",
         note="Not the commonest: the share of rows whose class is not their group's commonest (classification metric).",
         is_share=True,
@@ -295,13 +287,11 @@ METRICS = (
         short="wdm",
         digits=1,
     ),
-    Metric(
+    _of_columns(
         "weight",
-        "regions",
-        _of_columns(lambda table, name: table.discernibility.weights[name]),
+        lambda table, name: table.discernibility.weights[name],
         "how much a column matters; all weights add up to 1",
         ("report",),
-        "column",
         digits=3,
     ),
     Metric(
@@ -318,54 +308,37 @@ METRICS = (
     Metric(
         "lm", "regions", _of_losses("lm"), "as NCP; of names, (names − 1) / (all names − 1)", ("compare",), "column"
     ),
-    Metric(
-        "squares",
-        "regions",
-        _of_columns(lambda table, name: table.discernibility.columns[name]),
-        "Σ over labels of persons²",
-        ("report",),
-        "column",
+    _of_columns(
+        "squares", lambda table, name: table.discernibility.columns[name], "Σ over labels of persons²", ("report",)
     ),
-    Metric(
+    _of_columns(
         "together",
-        "regions",
-        _of_columns(lambda table, name: table.discernibility.share(name)),
+        lambda table, name: table.discernibility.share(name),
         "Σ over labels of persons² / n²",
         ("evaluate", "report"),
-        "column",
         digits=3,
     ),
-    Metric(
-        "cluster_agreement",
-        "clusters",
-        attrgetter("clusters.agreement"),
-        "adjusted Rand index",
-        ("evaluate",),
-        words="clusters: agreement",
-    ),
-    Metric(
+    _evaluated("cluster_agreement", "clusters", "clusters.agreement", "clusters: agreement", "adjusted Rand index"),
+    _evaluated(
         "cluster_within",
         "clusters",
-        attrgetter("clusters.within_release"),
+        "clusters.within_release",
+        "variance within",
         "the share of the raw variance that is left within clusters of the release",
-        ("evaluate",),
-        words="variance within",
     ),
-    Metric(
+    _evaluated(
         "cluster_within_original",
         "clusters",
-        attrgetter("clusters.within_original"),
+        "clusters.within_original",
+        "within the original's",
         "the share of the raw variance that is left within clusters of the raw rows",
-        ("evaluate",),
-        words="within the original's",
     ),
-    Metric(
+    _evaluated(
         "imprecision",
         "selections",
-        attrgetter("imprecision"),
+        "imprecision",
+        "selections: rows not meant",
         "Σ over selections of weight · rows of the answer that do not satisfy it",
-        ("evaluate",),
-        words="selections: rows not meant",
     ),
     _of_queries(
         "imprecision", "a query: rows not meant", "the mean over queries of rows of the answer that are not meant"

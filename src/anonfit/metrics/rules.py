@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,13 +21,10 @@ from numpy.typing import NDArray
 
 from anonfit.engines.tree import unpacked
 from anonfit.errors import MissingPackage
+from anonfit.metrics.arrays import AnyIntegers, Flags, Integers
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.columns import NominalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 PARTS = 4
 """Parts of an ordered column, of about as many rows each."""
@@ -41,13 +38,11 @@ class Item:
 
     column: str
     text: str
-    released: NDArray[np.bool_]  # (row,)
-    raw: NDArray[np.bool_]  # (row,)
+    released: Flags  # (row,)
+    raw: Flags  # (row,)
 
 
-def items_of(
-    recoding: Recoding, nodes: NDArray[np.integer[Any]], frame: pl.DataFrame, columns: Sequence[str]
-) -> list[Item]:
+def items_of(recoding: Recoding, nodes: AnyIntegers, frame: pl.DataFrame, columns: Sequence[str]) -> list[Item]:
     """The items of released rows in these nodes (row,), also of some columns that are released as they are."""
     cells = recoding.cells(frame)
     items: list[Item] = []
@@ -64,12 +59,12 @@ def _of_quasi_identifier(
     parts = recoding.boxes.parts(nodes, index)
     held = unpacked(parts.bits(column.size), column.size).astype(np.bool_)  # (part, cell)
     for chosen in _sets(column, held, parts.of_node):
-        lies_within: NDArray[np.bool_] = np.logical_not((held & ~chosen).any(axis=1))
+        lies_within: Flags = np.logical_not((held & ~chosen).any(axis=1))
         text = f"{column.name} {column.label(np.flatnonzero(chosen).tolist())}"
         yield Item(column.name, text, lies_within[parts.of_node], chosen[cells])
 
 
-def _sets(column: RecodedColumn, held: NDArray[np.bool_], of_node: NDArray[np.int64]) -> Iterator[NDArray[np.bool_]]:
+def _sets(column: RecodedColumn, held: Flags, of_node: Integers) -> Iterator[Flags]:
     """The sets of cells that are items. held: (part, cell)"""
     shift, size = int(column.has_missing), column.size
     if isinstance(column, NominalCells):
@@ -157,7 +152,10 @@ def find_rules(items: Sequence[Item]) -> list[AssociationRule]:
     require_mining()
     if not items or not len(items[0].released):
         return []
-    items = _distinguishing(items)
+    # Those by which most pairs of rows differ, in their order.
+    shares = np.array([item.released.mean() for item in items])
+    kept = np.argsort(-shares * (1 - shares), kind="stable")[:ITEMS]
+    items = [items[at] for at in sorted(kept.tolist())]
     released = np.stack([item.released for item in items], axis=1)
     raw = np.stack([item.raw for item in items], axis=1)
     rules = []
@@ -165,17 +163,18 @@ def find_rules(items: Sequence[Item]) -> list[AssociationRule]:
         columns = [items[at].column for at in (*rule.given, rule.then)]
         if len(set(columns)) == len(columns):
             rules.append(rule)
-    ranked = sorted(
-        rules, key=lambda rule: (-rule.surplus, [items[at].text for at in rule.given], items[rule.then].text)
-    )
-    return [_rule(items, released, raw, rule.given, rule.then) for rule in _without_special_cases(ranked)]
-
-
-def _distinguishing(items: Sequence[Item]) -> list[Item]:
-    """The items by which most pairs of rows differ, in their order."""
-    shares = np.array([item.released.mean() for item in items])
-    kept = np.argsort(-shares * (1 - shares), kind="stable")[:ITEMS]
-    return [items[at] for at in sorted(kept.tolist())]
+    rules.sort(key=lambda rule: (-rule.surplus, [items[at].text for at in rule.given], items[rule.then].text))
+    counted = []
+    for rule in _without_special_cases(rules):
+        counts = []
+        for rows in (released, raw):
+            has = rows[:, list(rule.given)].all(axis=1)
+            counts.append((int(has.sum()), int((has & rows[:, rule.then]).sum())))
+        given, both = counts[0]
+        lift = both / given / (int(released[:, rule.then].sum()) / len(released))
+        texts = tuple(items[at].text for at in rule.given)
+        counted.append(AssociationRule(texts, items[rule.then].text, lift, len(released), *counts))
+    return counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +188,7 @@ class _Mined:
     """How many rows more than by chance have both, as a share."""
 
 
-def _mined(released: NDArray[np.bool_]) -> Iterator[_Mined]:
+def _mined(released: Flags) -> Iterator[_Mined]:
     """What follows from what."""
     import pandas as pd
     from mlxtend.frequent_patterns import apriori, association_rules
@@ -205,18 +204,6 @@ def _mined(released: NDArray[np.bool_]) -> Iterator[_Mined]:
         if len(then) == 1:
             surplus = round(support - support / lift, 12)
             yield _Mined(tuple(sorted(int(item) for item in given)), int(next(iter(then))), sure, surplus)
-
-
-def _rule(
-    items: Sequence[Item], released: NDArray[np.bool_], raw: NDArray[np.bool_], given: tuple[int, ...], then: int
-) -> AssociationRule:
-    counts = []
-    for rows in (released, raw):
-        has = rows[:, list(given)].all(axis=1)
-        counts.append((int(has.sum()), int((has & rows[:, then]).sum())))
-    (given_rows, both), _ = counts
-    lift = both / given_rows / (int(released[:, then].sum()) / len(released))
-    return AssociationRule(tuple(items[at].text for at in given), items[then].text, lift, len(released), *counts)
 
 
 def _without_special_cases(rules: Sequence[_Mined]) -> list[_Mined]:

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.result import SelectionAnswers
 from anonfit.criteria.targets import ClassTarget, NumberTarget
+from anonfit.metrics.arrays import AnyIntegers, Flags, Floats, Integers
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.tables.schema import Role, Schema
 from anonfit.workload.selections import SelectionRequest
@@ -46,9 +47,9 @@ class CodedTarget:
     """
 
     column: str
-    values: NDArray[np.int64] | NDArray[np.float64]  # (row,)
+    values: Integers | Floats  # (row,)
     width: int
-    known: NDArray[np.bool_]  # (row,) a missing class is a class, a missing number is not predicted
+    known: Flags  # (row,) a missing class is a class, a missing number is not predicted
     is_generalized: bool
     unit: float = 1.0
 
@@ -61,20 +62,18 @@ class CodedTarget:
 def coded_targets(workload: Workload, schema: Schema, frame: pl.DataFrame) -> tuple[CodedTarget, ...]:
     """The targets of a workload; `frame` has their raw values. Of a target that a model predicts, the values count."""
     declared = {column.name: column for column in schema.columns}
-    masses = np.ones(len(frame), np.int64)
+    masses, known = np.ones(len(frame), np.int64), np.ones(len(frame), np.bool_)
     targets = []
     for request in workload.targets:
-        column, values = declared[request.column], frame[request.column]
+        name, column, values = request.column, declared[request.column], frame[request.column]
         generalized = column.role == Role.QUASI_IDENTIFIER
         coded = code_target(request, column, values, masses=masses, own=-1, objective=workload.objective)
         if isinstance(coded, ClassTarget):
-            known = np.ones(len(frame), np.bool_)
-            targets.append(CodedTarget(request.column, coded.classes, coded.width, known, generalized))
-            continue
-        assert isinstance(coded, NumberTarget)
-        known = values.is_not_null().to_numpy()
-        numbers = coded.multiples.astype(np.float64)
-        targets.append(CodedTarget(request.column, numbers, 0, known, generalized, coded.scale.step))
+            targets.append(CodedTarget(name, coded.classes, coded.width, known, generalized))
+        else:
+            assert isinstance(coded, NumberTarget)
+            numbers, has_number = coded.multiples.astype(np.float64), values.is_not_null().to_numpy()
+            targets.append(CodedTarget(name, numbers, 0, has_number, generalized, coded.scale.step))
     return tuple(targets)
 
 
@@ -93,7 +92,7 @@ class Predicted:
     """From the other rows of the region."""
 
 
-def predicted_classes(regions: NDArray[np.integer], classes: NDArray[np.integer], count: int, width: int) -> Predicted:
+def predicted_classes(regions: AnyIntegers, classes: AnyIntegers, count: int, width: int) -> Predicted:
     """How many rows have the class that is most frequent among the other rows, of the table and of their region; of
     equally frequent classes the first counts. regions: (row,) below `count`; classes: (row,) below `width`.
     """
@@ -110,7 +109,7 @@ def predicted_classes(regions: NDArray[np.integer], classes: NDArray[np.integer]
     return Predicted(len(keys), whole, _right(pairs // width, pairs % width, held))
 
 
-def _right(regions: NDArray[np.int64], classes: NDArray[np.int64], held: NDArray[np.int64]) -> int:
+def _right(regions: Integers, classes: Integers, held: Integers) -> int:
     """Rows that are predicted right, from the sizes of pairs of a region and a class.
 
     Only the most frequent class of a region can be: without one of its rows it must still be more frequent than the
@@ -129,7 +128,7 @@ def _right(regions: NDArray[np.int64], classes: NDArray[np.int64], held: NDArray
     return int(size[best][wins].sum())
 
 
-def predicted_numbers(regions: NDArray[np.integer], numbers: NDArray[np.float64], count: int) -> Predicted:
+def predicted_numbers(regions: AnyIntegers, numbers: Floats, count: int) -> Predicted:
     """The mean squared errors of predicting each number by the mean of the others, of the table and of its region; a
     row alone in its region is predicted by the mean of all others. regions: (row,) below `count`; numbers: (row,) none
     missing.
@@ -153,7 +152,7 @@ LEAN = 100
 """A region's classes are counted together with so many rows of the region it was cut from: small ones say little."""
 
 
-def leaned(sums: NDArray[np.float64], sizes: NDArray[np.float64], parent: NDArray[np.int64]) -> NDArray[np.float64]:
+def leaned(sums: Floats, sizes: Floats, parent: Integers) -> Floats:
     """The mean of every node's rows, where each leans on that of the node it was cut from. (node, value)
 
     sums: (node, value) of the rows that end there: rows of each class, or numbers; sizes: (node,) how many these are;
@@ -170,7 +169,7 @@ def leaned(sums: NDArray[np.float64], sizes: NDArray[np.float64], parent: NDArra
     return means
 
 
-def depths(parent: NDArray[np.int64]) -> list[slice]:
+def depths(parent: Integers) -> list[slice]:
     """The nodes of each depth: in breadth-first order a node's parent never stands after that of a later node."""
     levels = [slice(0, 1)]
     while levels[-1].stop < len(parent):
@@ -218,8 +217,10 @@ def _content(target: TargetFigures, rule: Disclosure) -> dict[str, Any]:
     line: dict[str, Any] = {"column": target.column, "kind": "classes" if target.has_classes else "number"}
     if target.has_classes:
         # Generalized targets of persons with several rows are left out, others anybody can count in the release.
-        shares = [_right_share(int(right), predicted.rows, rule) for right in (predicted.by_table, predicted.by_region)]
-        return line | {"measure": "accuracy", "table": shares[0], "regions": shares[1]}
+        right, rows = {"table": int(predicted.by_table), "regions": int(predicted.by_region)}, predicted.rows
+        may_be_told = {name: bool(rows) and rule.may_disclose(hits, rows) for name, hits in right.items()}
+        shares = {name: round(hits / rows, 3) if may_be_told[name] else None for name, hits in right.items()}
+        return line | {"measure": "accuracy"} | shares
     explained = 1 - predicted.by_region / predicted.by_table if predicted.by_table > 0 else 0.0
     line |= {"measure": "explained variance", "table": 0.0, "regions": round(explained, 3)}
     if not target.is_generalized or not rule.min_persons:
@@ -229,35 +230,27 @@ def _content(target: TargetFigures, rule: Disclosure) -> dict[str, Any]:
     return line
 
 
-def _right_share(right: int, rows: int, rule: Disclosure) -> float | None:
-    """The share of right predictions; None where few are right, or wrong."""
-    return round(right / rows, 3) if rows and rule.may_disclose(right, rows) else None
-
-
 def internal_selections(
     selections: SelectionAnswers, requests: Sequence[SelectionRequest], *, total: int
 ) -> dict[str, Any]:
     """Everything about every selection, for the internal record; numbered as in the public report."""
     answers = selections.answers
     places = _places(selections, requests, total) or []
-    numbers: list[int | None] = [number for number, place in enumerate(places, start=1) for _ in place]
-    numbers = numbers or [None] * len(selections.names)
+    numbers: list[Any] = [number for number, place in enumerate(places, start=1) for _ in place]
     columns = {
-        "weight": answers.weights,
-        "true": answers.true,
-        "answered": answers.answered,
-        "imprecision": answers.imprecision,
-        "precision": answers.precision,
-        "recall": answers.recall,
+        "number": numbers or [None] * len(selections.names),
+        "name": selections.names,
+        "weight": answers.weights.tolist(),
+        "true": answers.true.tolist(),
+        "answered": answers.answered.tolist(),
+        "imprecision": answers.imprecision.tolist(),
+        "precision": answers.precision.tolist(),
+        "recall": answers.recall.tolist(),
     }
-    figures = zip(*(column.tolist() for column in columns.values()), strict=True)
     return {
         "warnings": list(selections.warnings),
         "total_imprecision": answers.total,
-        "selections": [
-            {"number": number, "name": name, **dict(zip(columns, row, strict=True))}
-            for number, name, row in zip(numbers, selections.names, figures, strict=True)
-        ],
+        "selections": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
     }
 
 
@@ -271,19 +264,16 @@ def public_selections(
     if not requests:
         return None
     least, answers = rule.min_persons, []
-    places = None if selections is None else _places(selections, requests, total)
-    if selections is not None and places is not None and rule.rows_are_persons:
+    if selections is not None and rule.rows_are_persons:
         enough = _has_enough(selections, total=total, least=least)
         answers = [
             {"number": number, **_figures(selections, place[enough[place]], least)}
-            for number, place in enumerate(places, start=1)
+            for number, place in enumerate(_places(selections, requests, total) or [], start=1)
         ]
     return {"asked": len(requests), "multiples_of": least, "answers": answers}
 
 
-def _places(
-    selections: SelectionAnswers, requests: Sequence[SelectionRequest], total: int
-) -> list[NDArray[np.int64]] | None:
+def _places(selections: SelectionAnswers, requests: Sequence[SelectionRequest], total: int) -> list[Integers] | None:
     """The answers of each request. One for each value of a column has as many as it needs to reach every row."""
     true = selections.answers.true
     places, start = [], 0
@@ -299,16 +289,14 @@ def _places(
     return places if start == len(true) else None
 
 
-def _has_enough(selections: SelectionAnswers, *, total: int, least: int) -> NDArray[np.bool_]:
+def _has_enough(selections: SelectionAnswers, *, total: int, least: int) -> Flags:
     """Which selections ask for enough persons, leave none or enough of them out, and withhold nobody. (selection,)"""
-    answers = selections.answers
-    rest = total - answers.true
-    enough: NDArray[np.bool_] = (answers.true >= least) & ((rest == 0) | (rest >= least))
-    enough &= answers.kept == answers.true
+    answers, rest = selections.answers, total - selections.answers.true
+    enough: Flags = (answers.true >= least) & ((rest == 0) | (rest >= least)) & (answers.kept == answers.true)
     return enough
 
 
-def _figures(selections: SelectionAnswers, place: NDArray[np.int64], least: int) -> dict[str, Any]:
+def _figures(selections: SelectionAnswers, place: Integers, least: int) -> dict[str, Any]:
     """The figures of some answers together, all from one count in multiples of `least`; None where it may not be told.
 
     A person that several of them have in vain counts several times, but never alone: then all of a group do.
@@ -319,11 +307,8 @@ def _figures(selections: SelectionAnswers, place: NDArray[np.int64], least: int)
         return {"imprecision": None, "precision": None, "recall": None}
     # Rounded down: rounding up would tell the exact count where it is `least`, since smaller ones are not told.
     rounded = imprecision // least * least
-    return {
-        "imprecision": rounded,
-        "precision": round(1 - rounded / int(answers.answered[place].sum()), 2),
-        "recall": 1.0,
-    }
+    precision = round(1 - rounded / int(answers.answered[place].sum()), 2)
+    return {"imprecision": rounded, "precision": precision, "recall": 1.0}
 
 
 def selections_together(selections: SelectionAnswers, rule: Disclosure, *, total: int) -> dict[str, Any]:

@@ -54,29 +54,29 @@ def source_of(spec: Spec) -> Any:
         if given:
             raise SpecError([f"data.{name} is not of a frame, and the source is one; remove it." for name in given])
         return source
-    known = layout_of(source)
+    name = str(source).lower()
+    known = next((kind.layout for kind in SOURCES if name.endswith(kind.suffixes)), OF_TEXTS)
+    known = () if is_database(source) else known
     if other := [name for name in given if name in LAYOUT and name not in known]:
-        of = {
-            name: "text files" if name in OF_TEXTS else "workbooks" if name == "sheet" else "SPSS, Stata and SAS"
-            for name in other
-        }
-        raise SpecError([f"data.{name} is of {of[name]}, and data.source is none; remove it." for name in other])
+        kinds = dict.fromkeys(OF_TEXTS, "text files") | {"sheet": "workbooks"}
+        raise SpecError(
+            [
+                f"data.{name} is of {kinds.get(name, 'SPSS, Stata and SAS')}, and data.source is none; remove it."
+                for name in other
+            ]
+        )
     if is_database(source):
         return database_source(str(source), table=spec.data.table, query=spec.data.query, folder=spec.folder or Path())
     if spec.data.table is not None or spec.data.query is not None:
         raise SpecError(["data.table and data.query are of databases, and data.source is none."])
-    if "://" in str(source) and spec.engine.name == "spark":
-        from anonfit.engines.spark.source import read_address
+    if "://" not in str(source):
+        return (spec.folder or Path()) / source
+    if spec.engine.name != "spark":
+        known_kinds = f"of addresses, those of databases are known ({', '.join(KINDS)})"
+        raise SpecError([f"data.source: {known_kinds}; name a file, or download it first."])
+    from anonfit.engines.spark.source import read_address
 
-        return read_address(str(source))
-    if "://" in str(source):
-        raise SpecError(
-            [
-                f"data.source: of addresses, those of databases are known ({', '.join(KINDS)}); name a file, or "
-                "download it first."
-            ]
-        )
-    return (spec.folder or Path()) / source
+    return read_address(str(source))
 
 
 def _taxonomy(spec: Spec, name: str, column: ColumnSpec) -> Taxonomy | None:
@@ -92,14 +92,16 @@ MOST_LEAVES = 64
 """Of a taxonomy whose leaves are divided freely: sets of more are hard to read."""
 
 
-def _split(spec: Spec, column: ColumnSpec, taxonomy: Taxonomy | None) -> NominalSplit | None:
-    """How a column is divided: as declared, and for targets alone in the way that tells most of them, in which a
-    taxonomy gives names to what belongs together.
+def _column(spec: Spec, name: str, declared: ColumnSpec) -> Column:
+    """A column as it is declared; for targets alone, one with a taxonomy is divided in the way that tells most of them,
+    in which the taxonomy gives names to what belongs together.
     """
-    is_named = column.type in (None, ColumnType.NOMINAL) and column.role == Role.QUASI_IDENTIFIER
-    if column.split is not None or taxonomy is None or not spec.serves_targets or not is_named:
-        return column.split
-    return NominalSplit.SUBSET if len(taxonomy.leaves) <= MOST_LEAVES else NominalSplit.BINARY
+    taxonomy, split = _taxonomy(spec, name, declared), declared.split
+    is_named = declared.type in (None, ColumnType.NOMINAL) and declared.role == Role.QUASI_IDENTIFIER
+    if split is None and taxonomy is not None and spec.serves_targets and is_named:
+        split = NominalSplit.SUBSET if len(taxonomy.leaves) <= MOST_LEAVES else NominalSplit.BINARY
+    settings = {field: getattr(declared, field) for field in ("type", "order", "domain", "date_format", "release")}
+    return Column(name, declared.role, taxonomy=taxonomy, split=split, **settings)
 
 
 def schema_of(spec: Spec, names: Sequence[str]) -> Schema:
@@ -119,40 +121,14 @@ def schema_of(spec: Spec, names: Sequence[str]) -> Schema:
         faults.append("the table has a column without a name, as pandas writes its index; name it, or leave it out.")
     if faults:
         raise SpecError(faults)
-    columns = []
-    for name in names:
-        declared = spec.columns.get(name) or ColumnSpec(role=spec.data.default_role or Role.IDENTIFIER)
-        taxonomy = _taxonomy(spec, name, declared)
-        columns.append(
-            Column(
-                name,
-                declared.role,
-                declared.type,
-                declared.order,
-                declared.domain,
-                declared.date_format,
-                taxonomy,
-                _split(spec, declared, taxonomy),
-                declared.release,
-            )
-        )
-    return Schema(tuple(columns))
+    undeclared = ColumnSpec(role=spec.data.default_role or Role.IDENTIFIER)
+    return Schema(tuple(_column(spec, name, spec.columns.get(name, undeclared)) for name in names))
 
 
 def _divided(spec: Spec, schema: Schema) -> tuple[Column, ...]:
     """The columns that are divided: quasi-identifiers or, for a tree, all that it may test."""
     asked = tree_of(spec)
     return schema.quasi_identifiers if asked is None else tested_columns(schema, asked.target.column)
-
-
-def _texts(columns: Iterable[Column]) -> frozenset[str]:
-    """Columns whose values are names: a text file must not turn 01 into 1."""
-    kinds = (ColumnType.NOMINAL, ColumnType.ORDINAL)
-    return frozenset(
-        column.name
-        for column in columns
-        if column.type in kinds or (column.type is None and column.taxonomy is not None)
-    )
 
 
 def reading_of(spec: Spec, source: Any) -> tuple[Schema, ReadOptions]:
@@ -162,9 +138,12 @@ def reading_of(spec: Spec, source: Any) -> tuple[Schema, ReadOptions]:
     schema = schema_of(spec, column_names(source, options))
     wanted = tuple(column.name for column in schema.columns if column.role != Role.IDENTIFIER)
     divided = _divided(spec, schema)
-    clean = frozenset(column.name for column in divided)
-    raw = frozenset(column.name for column in schema.released_raw)
-    return schema, replace(options, columns=wanted, texts=_texts(divided), clean=clean, raw=raw)
+    kinds = (ColumnType.NOMINAL, ColumnType.ORDINAL)
+    # Values that are names: a text file must not turn 01 into 1.
+    texts = [column for column in divided if column.type in kinds or (column.type is None and column.taxonomy)]
+    sets = {"texts": texts, "clean": divided, "raw": schema.released_raw}
+    names: Any = {setting: frozenset(column.name for column in columns) for setting, columns in sets.items()}
+    return schema, replace(options, columns=wanted, **names)
 
 
 def read_rows(spec: Spec, schema: Schema, source: Any) -> pl.DataFrame:
@@ -232,23 +211,19 @@ def refuse_output(spec: Spec) -> None:
         raise SpecError(
             ["output.values = 'representative' tells no regions, so entities could not be audited; use labels."]
         )
-    if spec.output.regions == "observed" and spec.output.values != Values.LABELS:
-        raise SpecError(["output.regions = 'observed' changes labels only; use values = 'labels' with it."])
-    if spec.output.intervals == "closed" and spec.output.values != Values.LABELS:
-        raise SpecError(["output.intervals = 'closed' changes labels only; use values = 'labels' with it."])
+    for name, value in (("regions", "observed"), ("intervals", "closed")):
+        if getattr(spec.output, name) == value and spec.output.values != Values.LABELS:
+            raise SpecError([f"output.{name} = '{value}' changes labels only; use values = 'labels' with it."])
 
 
 def check_bounds(spec: Spec, schema: Schema) -> None:
     """Names of bounds must not be those of other columns."""
     if spec.output.values == Values.BOUNDS:
-        names = {column.name for column in schema.columns}
-        bounds = {
-            f"{column.name}_{end}" for column in schema.quasi_identifiers for end in ("lower", "upper", "missing")
-        }
-        if taken := sorted(names & bounds):
-            raise SpecError(
-                [f"output.values = 'bounds' needs the column names {listed(taken)} for itself; rename them."]
-            )
+        ends = ("lower", "upper", "missing")
+        bounds = {f"{column.name}_{end}" for column in schema.quasi_identifiers for end in ends}
+        if taken := sorted(bounds & {column.name for column in schema.columns}):
+            fault = f"output.values = 'bounds' needs the column names {listed(taken)} for itself; rename them."
+            raise SpecError([fault])
 
 
 def _target_requests(targets: Iterable[TargetSpec]) -> tuple[TargetRequest, ...]:
@@ -260,14 +235,11 @@ def _target_requests(targets: Iterable[TargetSpec]) -> tuple[TargetRequest, ...]
 
 def demands_of(spec: Spec) -> Demands:
     """What every group must hold."""
-    diversity = tuple(
-        DiversityRequest(demand.column, demand.model, demand.parameters) for demand in spec.privacy.diversity
-    )
+    privacy = spec.privacy
+    diversity = tuple(DiversityRequest(demand.column, demand.model, demand.parameters) for demand in privacy.diversity)
+    several = tuple(QuasiIdentifier(entry.columns, entry.k or privacy.k) for entry in privacy.quasi_identifiers)
     capped = _target_requests(spec.capped_targets)
-    several = tuple(
-        QuasiIdentifier(entry.columns, entry.k or spec.privacy.k) for entry in spec.privacy.quasi_identifiers
-    )
-    return Demands(spec.privacy.k, diversity, spec.privacy.max_confidence, capped, spec.method.criterion, several)
+    return Demands(privacy.k, diversity, privacy.max_confidence, capped, spec.method.criterion, several)
 
 
 def refining_of(spec: Spec) -> Refining | None:

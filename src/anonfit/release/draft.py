@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from anonfit.algorithms.result import SelectionAnswers
 from anonfit.engines.contract import Written
 from anonfit.errors import Infeasible
+from anonfit.metrics.arrays import Flags, Integers
 from anonfit.metrics.attack import CombinationCounter, InitialRisk
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.recoding import Recoding
@@ -25,7 +26,7 @@ from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
 from anonfit.tables.codebook import code_column
 from anonfit.tables.ingesting import RawColumns, ScannedColumns
-from anonfit.tables.schema import Domain, Role, Schema, persons_in
+from anonfit.tables.schema import Domain, Persons, Role, Schema
 
 if TYPE_CHECKING:
     import polars as pl
@@ -142,31 +143,26 @@ class Draft:
         return _get(self.held_table)
 
     @property
-    def source(self) -> pl.DataFrame | None:
-        """The raw rows that could have been released, where they are at hand: the audit compares with them."""
-        return None if self.held_source is None else _get(self.held_source)
+    def released_table(self) -> pl.DataFrame | pl.LazyFrame:
+        """The released table; a large one is read from its file by who needs it."""
+        return self.stored.scan() if self.stored is not None and self.is_large else self.table
 
     @property
-    def raw_rows(self) -> pl.DataFrame:
-        """The source of a draft that was made, not loaded."""
-        assert self.source is not None
-        return self.source
+    def source(self) -> pl.DataFrame:
+        """The raw rows that could have been released, of a draft that was made, not loaded."""
+        assert self.held_source is not None
+        return _get(self.held_source)
 
     @property
-    def nodes(self) -> NDArray[np.int32] | None:
+    def raw_columns(self) -> RawColumns:
+        """The raw columns; of a large table each is read only when it is asked for."""
+        return ScannedColumns(self.scan) if self.scan is not None and self.is_large else self.source
+
+    @property
+    def nodes(self) -> NDArray[np.int32]:
         """(row,) The node of the recoding's tree that each row of the source was released in, -1 if it was withheld."""
-        return None if self.held_nodes is None else _get(self.held_nodes)
-
-    @property
-    def node_of_row(self) -> NDArray[np.int32]:
-        """The nodes of a draft that was made, not loaded."""
-        assert self.nodes is not None
-        return self.nodes
-
-    @property
-    def weights(self) -> Mapping[str, float]:
-        """How much columns matter, as it was given or found."""
-        return self.spec.weights if self.learned is None else self.learned.weights
+        assert self.held_nodes is not None
+        return _get(self.held_nodes)
 
     @property
     def dtypes(self) -> Mapping[str, pl.DataType]:
@@ -178,50 +174,36 @@ class Draft:
         """How many rows the released table has."""
         return len(self.table) if self.stored is None else self.stored.rows
 
+    def raw_batches(self) -> Iterator[tuple[pl.DataFrame, NDArray[np.int32]]]:
+        """The raw rows of a table that is not in memory, some at a time, and the node of each."""
+        assert self.scan is not None
+        for frame in batches_of(self.scan):
+            yield frame, self.recoding.nodes(self.recoding.cells(frame))
 
-def raw_batches(draft: Draft) -> Iterator[tuple[pl.DataFrame, NDArray[np.int32]]]:
-    """The raw rows of a table that is not in memory, some at a time, and the node of each."""
-    assert draft.scan is not None
-    for frame in batches_of(draft.scan):
-        yield frame, draft.recoding.nodes(draft.recoding.cells(frame))
+    def released_rows(self) -> tuple[pl.DataFrame, NDArray[np.int32]]:
+        """The raw rows that were released and their nodes: figures of the others would tell how many these are."""
+        kept = self.nodes >= 0
+        return self.source if bool(kept.all()) else self.source[np.flatnonzero(kept)], self.nodes[kept]
 
+    def region_sizes(self) -> tuple[Integers, Integers]:
+        """The nodes that hold released rows, and how many: rows, or the persons they stand for."""
+        count = self.schema.name_of(Role.COUNT)
+        rows, nodes = self.released_rows()
+        sizes = np.bincount(nodes, weights=None if count is None else rows[count].cast(int).to_numpy()).astype(np.int64)
+        used = np.flatnonzero(sizes)
+        return used, sizes[used]
 
-def held_nodes(draft: Draft) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The nodes that hold released rows, and how many: rows, or the persons they stand for."""
-    count, nodes = draft.schema.name_of(Role.COUNT), draft.node_of_row
-    released = nodes >= 0
-    weights = None if count is None else draft.raw_rows[count].cast(int).to_numpy()[released]
-    sizes = np.bincount(nodes if released.all() else nodes[released], weights=weights).astype(np.int64)
-    used = np.flatnonzero(sizes)
-    return used, sizes[used]
+    def total(self) -> int:
+        """All that selections count: rows, or persons where rows stand for several."""
+        count = self.schema.name_of(Role.COUNT)
+        if not self.is_large:
+            return len(self.source) if count is None else int(self.source[count].sum())
+        if count is None:
+            return self.rows.released
+        import polars as pl
 
-
-def released_rows(draft: Draft) -> tuple[pl.DataFrame, NDArray[np.int32]]:
-    """The raw rows that were released and their nodes: figures of the others would tell how many these are."""
-    kept = draft.node_of_row >= 0
-    rows = draft.raw_rows if bool(kept.all()) else draft.raw_rows[np.flatnonzero(kept)]
-    return rows, draft.node_of_row[kept]
-
-
-def group_persons(draft: Draft, used: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The persons of each group: where a person has several rows, fewer than these."""
-    if draft.schema.name_of(Role.ENTITY) is None:
-        return sizes
-    rows, nodes = released_rows(draft)
-    return persons_in(draft.schema, rows).of_groups(nodes.astype(np.int64), int(used.max(initial=0)) + 1)[used]
-
-
-def all_persons(draft: Draft) -> int:
-    """All that selections count: rows, or persons where rows stand for several."""
-    count = draft.schema.name_of(Role.COUNT)
-    if not draft.is_large:
-        return len(draft.raw_rows) if count is None else int(draft.raw_rows[count].sum())
-    if count is None:
-        return draft.rows.released
-    import polars as pl
-
-    assert draft.scan is not None
-    return int(draft.scan.select(pl.col(count).cast(pl.Int64).sum()).collect(engine="streaming").item())
+        assert self.scan is not None
+        return int(self.scan.select(pl.col(count).cast(pl.Int64).sum()).collect(engine="streaming").item())
 
 
 # --- a table that is too large to be read as a whole ------------------------------------------------------------
@@ -237,15 +219,10 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 class LargeTable:
     """What one reading of all rows gives. `drawn` is the same release with the rows of some regions only."""
 
-    used: NDArray[np.int64]
-    sizes: NDArray[np.int64]
+    used: Integers
+    sizes: Integers
     initial: InitialRisk
     drawn: Draft
-
-    @property
-    def drawn_rows(self) -> int:
-        """The rows of the regions that were drawn."""
-        return len(self.drawn.raw_rows)
 
 
 def drawn_content(rows: int, of: int) -> dict[str, Any]:
@@ -256,22 +233,6 @@ def drawn_content(rows: int, of: int) -> dict[str, Any]:
         "all rows."
     )
     return {"rows": rows, "of": of, "sentence": sentence}
-
-
-def drafted_table(draft: Draft) -> pl.DataFrame | pl.LazyFrame:
-    """The released table; a large one is read from its file by who needs it."""
-    if not draft.is_large:
-        return draft.table
-    assert draft.stored is not None
-    return draft.stored.scan()
-
-
-def raw_columns(draft: Draft) -> RawColumns:
-    """The raw columns; of a large table each is read only when it is asked for."""
-    if draft.is_large:
-        assert draft.scan is not None
-        return ScannedColumns(draft.scan)
-    return draft.raw_rows
 
 
 def whole_domains(draft: Draft) -> list[Domain]:
@@ -287,56 +248,19 @@ def whole_domains(draft: Draft) -> list[Domain]:
             (pl.lit(1) if count is None else pl.col(count)).cast(pl.Int64).alias("persons"),
         )
         groups = counted.group_by("value").agg(pl.col("persons").sum()).collect(engine="streaming")
-        each = groups["persons"].to_numpy()
-
-        def persons(of_row: NDArray[np.int64], size: int, each: NDArray[np.int64] = each) -> NDArray[np.int64]:
-            sums = np.zeros(size, np.int64)
-            np.add.at(sums, of_row, each)
-            return sums
-
+        persons = Persons(len(groups), groups["persons"].to_numpy())
         values = groups["value"].alias(column.name)
-        domains.append(code_column(column, values, persons=persons, k=draft.spec.privacy.k).domain)
+        domains.append(code_column(column, values, persons=persons.of_groups, k=draft.spec.privacy.k).domain)
     return domains
 
 
-def drawn_regions(nodes: NDArray[np.integer[Any]], share: float, seed: int) -> NDArray[np.bool_]:
+def drawn_regions(nodes: NDArray[np.integer[Any]], share: float, seed: int) -> Flags:
     """Whether rows are of regions that are drawn: about this share of all regions, the same for every row of one."""
     keys = (nodes.astype(np.uint64) + np.uint64(seed) + np.uint64(1)) * _MIX
     keys ^= keys >> np.uint64(32)
     keys *= _MIX
-    drawn: NDArray[np.bool_] = (keys >> np.uint64(11)) < np.uint64(int(share * 2**53))
+    drawn: Flags = (keys >> np.uint64(11)) < np.uint64(int(share * 2**53))
     return drawn
-
-
-class _Drawing:
-    """Draws rows: all rows of some regions; of regions that are too large for that, some of the rows."""
-
-    def __init__(self, draft: Draft, is_huge: NDArray[np.bool_] | None = None) -> None:
-        """`is_huge` says of every node whether its region is too large; None: none is."""
-        self.draft, self.is_huge = draft, is_huge
-        self.share = min(1.0, DRAWN / max(1, draft.rows.released))
-        self.seen = 0
-        self.frames: list[pl.DataFrame] = []
-        self.nodes: list[NDArray[np.int32]] = []
-
-    def add(self, frame: pl.DataFrame, nodes: NDArray[np.int32]) -> None:
-        """Some more rows."""
-        seed = self.draft.spec.method.seed
-        drawn = drawn_regions(nodes, self.share, seed)
-        if self.is_huge is not None:
-            rows = np.arange(self.seen, self.seen + len(nodes))
-            drawn = np.where(self.is_huge[nodes], drawn_regions(rows, self.share, seed), drawn)
-        self.seen += len(nodes)
-        chosen = np.flatnonzero(drawn)
-        self.frames.append(frame[chosen])
-        self.nodes.append(nodes[chosen])
-
-    def release(self) -> Draft:
-        """The same release with the rows that were drawn only."""
-        import polars as pl
-
-        rows, nodes = pl.concat(self.frames), np.concatenate(self.nodes)
-        return replace(self.draft, held_source=rows, held_nodes=nodes, scan=None)
 
 
 def read_large(draft: Draft, largest: int) -> LargeTable:
@@ -345,19 +269,27 @@ def read_large(draft: Draft, largest: int) -> LargeTable:
     """
     import polars as pl
 
-    count = draft.schema.name_of(Role.COUNT)
+    count, seed = draft.schema.name_of(Role.COUNT), draft.spec.method.seed
+    share = min(1.0, DRAWN / max(1, draft.rows.released))
     counter = CombinationCounter(has_counts=count is not None)
     sizes = np.zeros(draft.recoding.node_count, np.int64)
-    drawing = _Drawing(draft) if largest <= HUGE else None
-    for frame, nodes in raw_batches(draft):
+    drawn: list[tuple[pl.DataFrame, NDArray[np.int32]]] = []
+    for frame, nodes in draft.raw_batches():
         persons = None if count is None else frame[count].cast(pl.Int64).to_numpy()
         sizes += np.bincount(nodes, weights=persons, minlength=len(sizes)).astype(np.int64)
         counter.add(frame.select(draft.recoding.quasi_identifiers), persons)
-        if drawing is not None:
-            drawing.add(frame, nodes)
-    if drawing is None or not any(map(len, drawing.nodes)):
-        drawing = _Drawing(draft, (sizes > HUGE) | (drawing is not None))
-        for frame, nodes in raw_batches(draft):
-            drawing.add(frame, nodes)
+        if largest <= HUGE:
+            chosen = np.flatnonzero(drawn_regions(nodes, share, seed))
+            drawn.append((frame[chosen], nodes[chosen]))
+    if not any(len(nodes) for _, nodes in drawn):
+        by_row = (sizes > HUGE) | (largest <= HUGE)  # (node,) of these regions some of the rows are drawn
+        drawn, seen = [], 0
+        for frame, nodes in draft.raw_batches():
+            rows = seen + np.arange(len(nodes))
+            chosen = np.flatnonzero(drawn_regions(np.where(by_row[nodes], rows, nodes), share, seed))
+            drawn.append((frame[chosen], nodes[chosen]))
+            seen += len(nodes)
     used = np.flatnonzero(sizes)
-    return LargeTable(used, sizes[used], counter.risk(draft.spec.privacy.k), drawing.release())
+    frames, node_parts = zip(*drawn, strict=True)
+    drawn_draft = replace(draft, held_source=pl.concat(frames), held_nodes=np.concatenate(node_parts), scan=None)
+    return LargeTable(used, sizes[used], counter.risk(draft.spec.privacy.k), drawn_draft)

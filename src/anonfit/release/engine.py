@@ -16,16 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonfit.engines.contract import (
-    CAPABILITIES,
-    COMFORTABLE,
-    ENGINES,
-    Engine,
-    InMemory,
-    Opening,
-    needed_memory,
-    open_engine,
-)
+from anonfit.engines import contract
 from anonfit.engines.memory.write import check_writable
 from anonfit.errors import DataError, SpecError
 from anonfit.release.bind import asked_raw, complete_names, missing_refused, read_rows, without_missing, workload_of
@@ -55,7 +46,9 @@ SPARK, KNOWN, FITS, NO_DUCKDB, LARGE = (
     f"{MAY_NOT_FIT}the package duckdb is not installed",
     "the table does not fit in memory with ease",
 )
-NEEDS_MEMORY = {capability.name: f"{capability.asked} needs the engine 'memory'" for capability in CAPABILITIES}
+NEEDS_MEMORY = {
+    capability.name: f"{capability.asked} needs the engine 'memory'" for capability in contract.CAPABILITIES
+}
 REASONS = (SPARK, KNOWN, FITS, NO_DUCKDB, LARGE, *(f"{MAY_NOT_FIT}{fault}" for fault in NEEDS_MEMORY.values()))
 """Why an engine was taken, in words: all that a report may say."""
 
@@ -66,10 +59,12 @@ def engine_for(spec: Spec, source: Any) -> tuple[str, str | None]:
         return spec.engine.name, None
     if is_spark(source):
         return "spark", SPARK
-    needed = needed_memory(source, [name for name in spec.columns if spec.columns[name].role != Role.IDENTIFIER])
+    needed = contract.needed_memory(
+        source, [name for name in spec.columns if spec.columns[name].role != Role.IDENTIFIER]
+    )
     if needed is None:
         return "memory", KNOWN
-    if needed <= COMFORTABLE * (spec.engine.memory or available_memory()):
+    if needed <= contract.COMFORTABLE * (spec.engine.memory or available_memory()):
         return "memory", FITS
     if find_spec("duckdb") is None or find_spec("pyarrow") is None:
         return "memory", NO_DUCKDB
@@ -88,7 +83,7 @@ def _unsupported(spec: Spec, engine: str) -> list[str]:
         "original": spec.output.order == "original",
         "explore": spec.method.objective.explores,
     }
-    able = ENGINES[engine].capabilities
+    able = contract.ENGINES[engine].capabilities
     return [fault for name, fault in NEEDS_MEMORY.items() if asked[name] and name not in able]
 
 
@@ -119,10 +114,10 @@ def opened(
     *,
     threads: int | None = None,
     purpose: str = "release",
-) -> Iterator[Engine]:
+) -> Iterator[contract.Engine]:
     """An engine with the source's rows that the missing policy lets through; `purpose` says what for."""
     dropping = tuple(complete_names(spec, schema)) if spec.data.missing_policy == "drop" else ()
-    asked = Opening(
+    asked = contract.Opening(
         dropping,
         schema.name_of(Role.COUNT),
         schema.name_of(Role.ENTITY),
@@ -131,7 +126,7 @@ def opened(
         spec.engine.memory,
         threads,
     )
-    with open_engine(name, source, options, asked, folder) as engine:
+    with contract.open_engine(name, source, options, asked, folder) as engine:
         if engine.read == 0:
             raise DataError(f"the table has no rows; there is nothing to {purpose}.")
         if spec.data.missing_policy == "error" and (gaps := engine.missing(complete_names(spec, schema))):
@@ -156,7 +151,7 @@ def _asked_sets(spec: Spec, schema: Schema) -> tuple[tuple[str, ...], ...]:
     return ((count,), *pairs, *singles)
 
 
-def check_raw(engine: Engine, spec: Spec, schema: Schema) -> None:
+def check_raw(engine: contract.Engine, spec: Spec, schema: Schema) -> None:
     """Refuse raw columns that nearly tell every record apart, unless their release is written."""
     import polars as pl
 
@@ -189,9 +184,9 @@ def batches_of(scan: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     return scan.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming")
 
 
-def raw_rows(engine: Engine, schema: Schema) -> RawRows:
+def raw_rows(engine: contract.Engine, schema: Schema) -> RawRows:
     """An engine's rows as a query log is held against them."""
-    if isinstance(engine, InMemory):
+    if isinstance(engine, contract.InMemory):
         return rows_of_frame(engine.frame, persons_in(schema, engine.frame).of_groups)
     count = schema.name_of(Role.COUNT)
     if count is not None:
@@ -239,9 +234,13 @@ def is_ready(*, models: bool, refining: bool, ahead: bool) -> bool:
     """Whether the kernels are compiled; if so, they are loaded in the background (`ahead`)."""
     from anonfit.engines.memory import warming
 
+    def warm_up() -> None:
+        with suppress(Exception):  # the run itself meets whatever fails here, unless it has ended already
+            (warming.warm_refining if refining else warming.warm_up)(models=models)
+
     is_compiled = warming.is_compiled(models=models, refining=refining)
     if is_compiled and ahead:
-        Thread(target=_try_to_warm_up, args=(models, refining), name="anonfit-warm-up").start()
+        Thread(target=warm_up, name="anonfit-warm-up").start()
     return is_compiled
 
 
@@ -271,14 +270,6 @@ def _compile_the_rest(words: list[str]) -> None:
         from anonfit.engines.memory import warming
 
         warming.warm_finding(models=WITH_MODELS in words)
-
-
-def _try_to_warm_up(models: bool, refining: bool) -> None:
-    """The run itself meets whatever fails here, unless it has ended already."""
-    from anonfit.engines.memory import warming
-
-    with suppress(Exception):
-        (warming.warm_refining if refining else warming.warm_up)(models=models)
 
 
 @contextmanager

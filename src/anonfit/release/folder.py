@@ -10,7 +10,7 @@ import copy
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from functools import wraps
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from anonfit.algorithms.trees.released import ReleasedTree, read_model
 from anonfit.auditing import api, trees
 from anonfit.engines.contract import ENGINES
-from anonfit.errors import ReleaseError, SpecError, listed, refuse_fork
+from anonfit.errors import AnonfitError, AuditFailed, ReleaseError, SpecError, listed, refuse_fork
 from anonfit.recoding.columns import NominalCells, OrdinalCells
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import read_recoding
@@ -32,13 +32,14 @@ from anonfit.report.content import following
 from anonfit.report.notes import CODEBOOK, README, codebook_text, readme_text, tree_readme_text
 from anonfit.report.page import report_page, tree_page
 from anonfit.report.trees import asked_of_tree, drawn_svg, drawn_text, tree_content
+from anonfit.report.words import Json
 from anonfit.runtime.files import file_hash, give_names, sync, taken, workplace, write_new
 from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import public_spec
 from anonfit.tables.schema import Role
 from anonfit.tables.sources import FORMATS, FileForm, format_of
-from anonfit.workload.targets import TargetRequest, Workload
+from anonfit.workload.targets import TargetRequest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,11 +51,11 @@ class Loaded:
 
     table: pl.DataFrame
     recoding: Recoding
-    report: Mapping[str, Any]
-    manifest: Mapping[str, Any]
+    report: Json
+    manifest: Json
 
 
-def _form_of(manifest: Mapping[str, Any]) -> FileForm:
+def _form_of(manifest: Json) -> FileForm:
     """How the data file is laid out, as its manifest says."""
     try:
         output = JsonPart(manifest["spec"], "spec").named()["output"].named()
@@ -67,7 +68,7 @@ def _form_of(manifest: Mapping[str, Any]) -> FileForm:
         raise ReleaseError(f"the manifest does not say how the data file is laid out: {error}") from None
 
 
-def _table(folder: Path, manifest: Mapping[str, Any], rows: int | None) -> pl.DataFrame:
+def _table(folder: Path, manifest: Json, rows: int | None) -> pl.DataFrame:
     import polars as pl
 
     stated, form = manifest["data"], _form_of(manifest)
@@ -96,7 +97,7 @@ def _table(folder: Path, manifest: Mapping[str, Any], rows: int | None) -> pl.Da
     return table
 
 
-def _report(folder: Path) -> Mapping[str, Any]:
+def _report(folder: Path) -> Json:
     """The report; what others go by in it is of the right kind."""
     path = folder / "report.json"
     try:
@@ -131,12 +132,8 @@ PAGE = "internal report</title>"
 ENTRIES = ("format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "audit", "files", "created")
 """What every manifest has."""
 NOTES = (README, CODEBOOK)
+FILES = ("recoding.json", "report.json", "report.html", *NOTES)
 TREE_FILES = ("model.json", "tree.txt", "tree.svg", "audit.json", "report.html", README)
-
-
-def data_name(kind: str) -> str:
-    """The name of the data file."""
-    return f"data.{kind}"
 
 
 def records_of(target: Path) -> dict[str, Path]:
@@ -153,47 +150,44 @@ def check_free(target: Path, *, replace: bool) -> None:
             continue
         if not replace:
             raise ReleaseError(taken(place))
-        if place.is_symlink() or not (_is_release(place) if place == target else _is_record(place)):
+        if place.is_symlink() or not _is_ours(place, is_release=place == target):
             what = "a release" if place == target else "an internal record of one"
             raise ReleaseError(f"{place} is not {what}, so it is not replaced; choose another place.")
 
 
-def _is_release(folder: Path) -> bool:
-    """Whether a folder is one that we made: others have a manifest, too."""
+def _is_ours(place: Path, *, is_release: bool) -> bool:
+    """Whether a folder has a manifest as we write them, or a file begins as our records."""
     try:
-        return json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["format"] in KINDS
+        if is_release:
+            return json.loads((place / MANIFEST).read_text(encoding="utf-8"))["format"] in KINDS
+        with place.open(encoding="utf-8") as file:
+            return (f'"format": "{RECORD}"' if place.suffix == ".json" else PAGE) in file.read(1 << 10)
     except (OSError, ValueError, TypeError, KeyError):
         return False
-
-
-def _is_record(path: Path) -> bool:
-    """Whether a file begins as the records that we write."""
-    try:
-        with path.open(encoding="utf-8") as file:
-            begin = file.read(1 << 10)
-    except (OSError, ValueError):
-        return False
-    return (f'"format": "{RECORD}"' if path.suffix == ".json" else PAGE) in begin
 
 
 def publish(
     folder: Path,
     target: Path,
-    manifest: Mapping[str, Any],
+    manifest: Json,
     *,
-    load: Callable[[Path], object],
+    audit: Callable[[Path], object],
     records: Mapping[str, str],
-    hashes: Mapping[str, str] | None = None,
     replace: bool = False,
 ) -> None:
-    """Write the manifest of a release in a working folder, with the hashes of all files (some are known), load it as
-    others will, and give it and its internal records their names.
+    """Write the manifest of a release in a working folder, with the hashes of all files (it has some), load and audit
+    it as others will, and give it and its internal records their names.
     """
-    known = hashes or {}
+    known = manifest["files"]
     files = {path.name: known.get(path.name) or file_hash(path) for path in sorted(folder.iterdir())}
     text = json.dumps({**manifest, "files": files}, indent=1, ensure_ascii=False) + "\n"
     write_new(folder / MANIFEST, text)
-    load(folder)
+    try:
+        audit(folder)
+    except AuditFailed:
+        raise
+    except AnonfitError as error:
+        raise AuditFailed(f"what was written cannot be loaded, so nothing is published: {error}") from None
     for ending, record in records.items():
         write_new(folder.with_name(ending), record)
     _give_name(folder, target, replace=replace)
@@ -234,7 +228,9 @@ def read_manifest(folder: Path, expected: str = FORMAT) -> dict[str, Any]:
         raise ReleaseError(
             f"{folder} is not a release: it has no {MANIFEST}; it may have been cut short while it was written."
         )
-    _check_entries(folder)
+    for entry in folder.iterdir():  # a link would lead out of the release, a pipe would never end
+        if entry.is_symlink() or not entry.is_file():
+            raise ReleaseError(f"{entry} is not a file of the release itself, but a folder, link or device.")
     try:
         manifest = parse_json(read_text(path, "manifest", ReleaseError, megabytes=64))
         entries = JsonPart(manifest).named()
@@ -259,28 +255,16 @@ def _described(manifest: JsonPart, expected: str) -> dict[str, JsonPart]:
         parts[name].text()
     for name in ("packages", "spec", "audit", "files", *of_table):
         parts[name].plain()
-    if expected != FORMAT:
-        parts["files"].table(_made_with(TREE_FILES, parts["files"]))
-    else:
+    files = TREE_FILES
+    if expected == FORMAT:
         data = parts["data"].table(("file", "rows", "columns", "texts"))
-        kind = data["file"].word([data_name(kind) for kind in FORMATS])
+        files = (data["file"].word([f"data.{kind}" for kind in FORMATS]), *FILES)
         data["rows"].whole(0, 2**63 - 1)
         if not set(data["texts"].texts()) <= set(data["columns"].texts()):
             raise data["texts"].refused("names columns that the data has not")
-        parts["files"].table(_made_with((kind, "recoding.json", "report.json", "report.html", *NOTES), parts["files"]))
+    # Earlier versions made some releases without notes.
+    parts["files"].table([name for name in files if name not in NOTES], [name for name in files if name in NOTES])
     return parts
-
-
-def _made_with(known: Sequence[str], files: JsonPart) -> tuple[str, ...]:
-    """The files of a release; earlier versions made some without notes."""
-    return tuple(name for name in known if name not in NOTES or name in files.named())
-
-
-def _check_entries(folder: Path) -> None:
-    """A release is made of files: a link would lead out of it, a pipe would never end."""
-    for path in folder.iterdir():
-        if path.is_symlink() or not path.is_file():
-            raise ReleaseError(f"{path} is not a file of the release itself, but a folder, link or device.")
 
 
 def _check_files(folder: Path, files: dict[str, str]) -> None:
@@ -302,31 +286,35 @@ def _check_files(folder: Path, files: dict[str, str]) -> None:
 # --- what a folder must say, and its audits ---------------------------------------------------------------------
 
 
-def expected_report(
-    folder: Path, manifest: Mapping[str, Any], report: Mapping[str, Any]
-) -> tuple[Mapping[str, Any], dict[str, str]]:
+def expected_report(folder: Path, manifest: Json, report: Json) -> tuple[Json, dict[str, str]]:
     """A report with all that follows from its other parts and from the folder written anew, and its pages by name."""
     recoding = read_recoding(folder / "recoding.json")
     spec = spec_of_manifest(manifest["spec"], recoding)
     schema = schema_of(spec, list(spec.columns))
-    workload = _workload(spec, report["asked"])
-    asked = ReleaseRequest(
+    reported, workload = report["asked"], workload_of(spec)
+    if workload.weights_from:  # weights that were found from the rows stand in the report alone
+        weights = {name: float(weight) for name, weight in reported["weights"].items()}
+        workload = replaced(workload, weights=weights)
+    tried = [re.match(rf"{UNKNOWN_USE}(\d{{1,9}}) ", sentence) for sentence in reported["sentences"]]
+    request = ReleaseRequest(
         spec,
         schema,
         recoding.quasi_identifiers,
         demands=manifest["spec"]["privacy"]["diversity"],
         workload=workload,
-        aims=[_aim(target, report["asked"], spec) for target in workload.targets],
-        tried=_tried(report["asked"]["sentences"]),
+        aims=[_aim(target, reported, spec) for target in workload.targets],
+        tried=next((int(match[1]) for match in tried if match), None),
     )
-    content: dict[str, Any] = {**report, "asked": asked_content(asked), "engine": _engine(manifest, report["engine"])}
+    name, reason = manifest["engine"], report["engine"]["reason"]
+    engine = {"name": name if name in ENGINES else None, "reason": reason if reason in REASONS else None}
+    content: dict[str, Any] = {**report, "asked": asked_content(request), "engine": engine}
     if drawn := report.get("measured_on"):
         content["measured_on"] = drawn_content(drawn["rows"], drawn["of"])
     content |= following(content, schema, recoding.columns)
     return content, pages_of(content, manifest, recoding)
 
 
-def pages_of(report: Mapping[str, Any], manifest: Mapping[str, Any], recoding: Recoding) -> dict[str, str]:
+def pages_of(report: Json, manifest: Json, recoding: Recoding) -> dict[str, str]:
     """What people read of a release, by file name."""
     opened = FORMATS[Path(manifest["data"]["file"]).suffix.removeprefix(".")].opened(_form_of(manifest))
     return {
@@ -336,26 +324,20 @@ def pages_of(report: Mapping[str, Any], manifest: Mapping[str, Any], recoding: R
     }
 
 
-def expected_tree_report(
-    folder: Path, manifest: Mapping[str, Any], report: Mapping[str, Any]
-) -> tuple[Mapping[str, Any], dict[str, str]]:
+def expected_tree_report(folder: Path, manifest: Json, report: Json) -> tuple[Json, dict[str, str]]:
     """A tree's audit.json with all that follows from its other parts written anew, and its drawings by file name."""
     tree, tables = read_model(folder / "model.json"), manifest["spec"]
-    asked = asked_of_tree(
-        tree,
-        k=tables["privacy"]["k"],
-        diversity=[
-            _demand(*both) for both in zip(report["asked"]["diversity"], tables["privacy"]["diversity"], strict=True)
-        ],
-        max_confidence=tables["privacy"]["max_confidence"],
-        variant=tables["method"]["variant"],
-        cut_points=tables["method"]["cut_points"],
-    )
+    demands = []
+    for reported, claimed in zip(report["asked"]["diversity"], tables["privacy"]["diversity"], strict=True):
+        # A manifest also says by what distance a demand is measured, where that was not asked.
+        beside = {"distance", "taxonomy", "order"} - set(reported)
+        demands.append({name: value for name, value in claimed.items() if name not in beside})
+    asked = asked_of_tree(tree, tables, demands)
     content = tree_content(tree, asked=asked, rows=report["rows"], audit=report["audit"])
     return content, tree_pages(tree, content, manifest)
 
 
-def tree_pages(tree: ReleasedTree, report: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, str]:
+def tree_pages(tree: ReleasedTree, report: Json, manifest: Json) -> dict[str, str]:
     """What people read of a published tree, by file name."""
     drawing = drawn_svg(tree)
     return {
@@ -366,20 +348,7 @@ def tree_pages(tree: ReleasedTree, report: Mapping[str, Any], manifest: Mapping[
     }
 
 
-def _demand(reported: Mapping[str, Any], claimed: Mapping[str, Any]) -> dict[str, Any]:
-    """A demand as it is claimed; a manifest also says by what distance it is measured, where that was not asked."""
-    beside = {"distance", "taxonomy", "order"} - set(reported)
-    return {name: value for name, value in claimed.items() if name not in beside}
-
-
-def _workload(spec: Spec, asked: Mapping[str, Any]) -> Workload:
-    """What a release is for; weights that were found from the rows stand in the report alone."""
-    workload = workload_of(spec)
-    weights = {name: float(weight) for name, weight in asked["weights"].items()}
-    return replaced(workload, weights=weights) if workload.weights_from else workload
-
-
-def _aim(target: TargetRequest, asked: Mapping[str, Any], spec: Spec) -> Aim:
+def _aim(target: TargetRequest, asked: Json, spec: Spec) -> Aim:
     """A target; what it was taken for follows from the rows, so the report is believed that."""
     reported = next(entry for entry in asked["targets"] if entry["column"] == target.column)
     if any(f"{target.column} ({GIVEN_MODEL}" in sentence for sentence in asked["sentences"]):
@@ -392,19 +361,7 @@ def _aim(target: TargetRequest, asked: Mapping[str, Any], spec: Spec) -> Aim:
     )
 
 
-def _tried(sentences: list[str]) -> int | None:
-    """How many ways to weigh columns were tried, where the use is not known."""
-    matches = (re.match(rf"{UNKNOWN_USE}(\d{{1,9}}) ", sentence) for sentence in sentences)
-    return next((int(match[1]) for match in matches if match), None)
-
-
-def _engine(manifest: Mapping[str, Any], reported: Mapping[str, Any]) -> dict[str, Any]:
-    """The engine, and why it was this one."""
-    name = manifest["engine"] if manifest["engine"] in ENGINES else None
-    return {"name": name, "reason": reported["reason"] if reported["reason"] in REASONS else None}
-
-
-def spec_of_manifest(tables: Mapping[str, Any], recoding: Recoding) -> Spec:
+def spec_of_manifest(tables: Json, recoding: Recoding) -> Spec:
     """The spec of a release: the public one of its manifest, with what the recoding knows of the columns."""
     try:
         spec = public_spec(_with_recoding(tables, recoding))
@@ -415,7 +372,7 @@ def spec_of_manifest(tables: Mapping[str, Any], recoding: Recoding) -> Spec:
     return spec
 
 
-def _with_recoding(given: Mapping[str, Any], recoding: Recoding) -> dict[str, Any]:
+def _with_recoding(given: Json, recoding: Recoding) -> dict[str, Any]:
     """The tables of the public spec, with what the recoding knows of the columns."""
     tables: dict[str, Any] = copy.deepcopy(dict(given))
     declared = JsonPart(tables, "spec").named().get("columns", JsonPart({}, "spec.columns")).named()

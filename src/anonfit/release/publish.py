@@ -6,34 +6,23 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from dataclasses import replace as replaced
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.engines.memory.write import write_table
 from anonfit.errors import AnonfitError, AuditFailed, ReleaseError, SpecError, refuse_fork
+from anonfit.release import folder as folders
 from anonfit.release.bind import source_of
-from anonfit.release.draft import Draft, drafted_table
+from anonfit.release.draft import Draft
 from anonfit.release.engine import prepare
 from anonfit.release.evidence import audit_draft, both_reports, public_rule
-from anonfit.release.folder import (
-    FORMAT,
-    RECORD,
-    VERSION,
-    check_free,
-    data_name,
-    expected_report,
-    load_folder,
-    pages_of,
-    publish,
-    spec_of_manifest,
-)
 from anonfit.release.request import manifest_spec
 from anonfit.report.page import internal_page
 from anonfit.runtime.files import file_hash, workplace, write_new
@@ -44,8 +33,6 @@ from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.sources import KINDS, PLAIN, Address, FormatName, is_database, read_address
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from anonfit.auditing.result import Audit
     from anonfit.auditing.tree_folder import TreeAudit
 
@@ -94,25 +81,12 @@ def _write(draft: Draft, data: Path, kind: str) -> None:
         except OSError as error:
             raise ReleaseError(f"the data file could not be written ({error.strerror}): is the disk full?") from None
     else:
-        write_table(drafted_table(draft), data, kind, form)
-
-
-def _prepare_comparison(draft: Draft, stage: Stage) -> None:
-    """What was refined top-down is compared with blind regions, whose kernels the run did not need before."""
-    spec = draft.spec
-    if spec.method.capabilities.refines and not (draft.extends or spec.privacy.quasi_identifiers):
-        prepare(stage, models=spec.privacy.has_models, ahead=False)
+        write_table(draft.released_table, data, kind, form)
 
 
 def package_versions() -> dict[str, str]:
     """The versions of the packages that a release depends on."""
-    versions = {}
-    for name in PACKAGES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            versions[name] = "unknown"
-    return versions
+    return {name: version(name) for name in PACKAGES}
 
 
 def _texts(draft: Draft) -> list[str]:
@@ -123,23 +97,29 @@ def _texts(draft: Draft) -> list[str]:
     return [name for name, dtype in draft.dtypes.items() if isinstance(dtype, kinds)]
 
 
-def _manifest(draft: Draft, report: dict[str, Any], kind: str) -> dict[str, Any]:
-    rule, counts, versions = public_rule(draft), draft.rows, package_versions()
+def manifest_begin(kind: str, engine: str, algorithm: str) -> dict[str, Any]:
+    """What every manifest begins with: what it is of, and when and by what it was made."""
+    # The day is in UTC; builds that are to be repeated byte for byte set it by SOURCE_DATE_EPOCH.
+    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = datetime.fromtimestamp(int(stated), UTC) if stated.isdecimal() else datetime.now(UTC)
+    versions = package_versions()
     return {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": kind,
+        "version": folders.VERSION,
         "anonfit": versions["anonfit"],
         "packages": versions,
-        "created": today(),
-        "engine": draft.engine,
-        "algorithm": report["asked"]["algorithm"],
+        "created": moment.date().isoformat(),
+        "engine": engine,
+        "algorithm": algorithm,
+    }
+
+
+def _manifest(draft: Draft, report: dict[str, Any], kind: str) -> dict[str, Any]:
+    rule, counts = public_rule(draft), draft.rows
+    return {
+        **manifest_begin(folders.FORMAT, draft.engine, report["asked"]["algorithm"]),
         "spec": manifest_spec(draft),
-        "data": {
-            "file": data_name(kind),
-            "rows": draft.released,
-            "columns": list(draft.dtypes),
-            "texts": _texts(draft),
-        },
+        "data": {"file": f"data.{kind}", "rows": draft.released, "columns": list(draft.dtypes), "texts": _texts(draft)},
         "rows": {
             "released": draft.released,
             "withheld": rule.rows(counts.withheld, counts.withheld_persons),
@@ -147,13 +127,6 @@ def _manifest(draft: Draft, report: dict[str, Any], kind: str) -> dict[str, Any]
         },
         "audit": {"passed": report["audit"]["passed"], "findings": report["audit"]["findings"]},
     }
-
-
-def today() -> str:
-    """The day, in UTC; builds that are to be repeated byte for byte set it by SOURCE_DATE_EPOCH."""
-    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
-    moment = datetime.fromtimestamp(int(stated), UTC) if stated.isdecimal() else datetime.now(UTC)
-    return moment.date().isoformat()
 
 
 def source_hash(spec: Spec) -> dict[str, str] | None:
@@ -166,7 +139,7 @@ def source_hash(spec: Spec) -> dict[str, str] | None:
 def internal_record(target: Path, spec: Spec, source: Mapping[str, str] | None, figures: Mapping[str, Any]) -> str:
     """The record for the owner of the data: all of the spec, the input's hash, and figures that are not public."""
     record = {
-        "format": RECORD,
+        "format": folders.RECORD,
         "version": 1,
         "release": target.name,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -208,13 +181,14 @@ def publish_draft(
     refuse_fork()
     target = Path(target).absolute()
     kind = kind or draft.spec.output.format
-    draft = replaced(draft, spec=replaced(draft.spec, output=draft.spec.output.of_format(kind)))
-    check_free(target, replace=replace)
+    spec = replaced(draft.spec, output=draft.spec.output.of_format(kind))
+    draft = replaced(draft, spec=spec)
+    folders.check_free(target, replace=replace)
     with workplace(target) as place:
         folder = place / "release"
         folder.mkdir()
         stage("Writing data")
-        data = folder / data_name(kind)
+        data = folder / f"data.{kind}"
         # Hashing needs a core for a while, and writing leaves one free.
         with ThreadPoolExecutor(1) as pool:
             recoding = pool.submit(lambda: write_new(folder / "recoding.json", draft.recoding.to_json()))
@@ -225,7 +199,9 @@ def publish_draft(
             written = pool.submit(file_hash, data)
             audit = _audit_file(draft, data)
             require_passed(audit)
-            _prepare_comparison(draft, stage)
+            if spec.method.capabilities.refines and not (draft.extends or spec.privacy.quasi_identifiers):
+                # It is compared with blind regions, whose kernels the run did not need before.
+                prepare(stage, models=spec.privacy.has_models, ahead=False)
             stage("Reporting")
             report, owners = both_reports(draft, audit, ks=ks)
             owners["exploration"] = draft.exploration
@@ -233,16 +209,15 @@ def publish_draft(
             data_hash, input_hash = written.result(), source.result()
             known = {name: file_hash(folder / name) for name in ("recoding.json", "report.json")}
             manifest = _manifest(draft, report, kind) | {"files": {data.name: data_hash, **known}}
-            for name, text in pages_of(report, manifest, draft.recoding).items():
+            for name, text in folders.pages_of(report, manifest, draft.recoding).items():
                 write_new(folder / name, text)
         internal = internal_record(target, draft.spec, input_hash, _internal_figures(draft, audit, owners))
-        publish(
+        folders.publish(
             folder,
             target,
             manifest,
-            load=partial(_audited_by_others, audit=audit),
+            audit=partial(_audited_by_others, audit=audit),
             records={"internal.json": internal, "internal.html": internal_page(owners, manifest, input_hash)},
-            hashes=manifest["files"],
             replace=replace,
         )
     return report
@@ -252,12 +227,9 @@ def _audited_by_others(folder: Path, *, audit: Audit) -> None:
     """Load and audit what was written, as others will; its rows were read by the audit of the data."""
     from anonfit.auditing.reports import check_published
 
-    try:
-        loaded = load_folder(folder, rows=False)
-        spec_of_manifest(loaded.manifest["spec"], loaded.recoding)
-        findings = check_published(folder, audit, expected_report)
-    except AnonfitError as error:
-        raise AuditFailed(f"what was written cannot be loaded, so nothing is published: {error}") from None
+    loaded = folders.load_folder(folder, rows=False)
+    folders.spec_of_manifest(loaded.manifest["spec"], loaded.recoding)
+    findings = check_published(folder, audit, folders.expected_report)
     require_passed(replaced(audit, findings=findings))
 
 
@@ -333,16 +305,13 @@ def deliver(
     from anonfit.tables.database_writing import write_to_database
 
     stage("Writing to the database")
+    if draft.stored is None or not draft.is_large:
+        frames = draft.table.iter_slices(ROWS_AT_ONCE)
+    else:
+        frames = draft.stored.scan().collect_batches(chunk_size=ROWS_AT_ONCE, maintain_order=True)
     try:
-        write_to_database(target.address, target.table, _frames(draft), draft.dtypes, replace=replace)
+        write_to_database(target.address, target.table, frames, draft.dtypes, replace=replace)
     except ReleaseError as error:
         if published is None:
             raise
         raise ReleaseError(f"{published} is published, but {error}") from None
-
-
-def _frames(draft: Draft) -> Iterator[pl.DataFrame]:
-    """The released table, some rows at a time."""
-    if draft.stored is None or not draft.is_large:
-        return draft.table.iter_slices(ROWS_AT_ONCE)
-    return draft.stored.scan().collect_batches(chunk_size=ROWS_AT_ONCE, maintain_order=True)

@@ -15,10 +15,10 @@ from anonfit.criteria.objectives import TargetKind
 from anonfit.errors import listed
 from anonfit.privacy.catalogue import MODELS
 from anonfit.release.bind import demands_of, workload_of
-from anonfit.release.draft import Draft, raw_columns
+from anonfit.release.draft import Draft
 from anonfit.release.run import FIGURES
 from anonfit.report.content import nothing_asked
-from anonfit.report.words import joined
+from anonfit.report.words import joined, sentences_of
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import public_tables
 from anonfit.spec.settings import TARGET
@@ -28,17 +28,8 @@ from anonfit.tables.schema import ColumnType, Role, Schema
 from anonfit.workload.objectives import feature_weights
 from anonfit.workload.targets import TargetRequest, Workload, is_numeric
 
-TREE = "k-anonymous decision tree"
 GIVEN_MODEL = "as a given model predicts it"
 UNKNOWN_USE = "The use is not known: "
-RULES = {
-    "first": "the weight decides first, then the width",
-    "product": "weight times what a split is worth",
-    "blend": "a mean of the weight and what a split is worth",
-    "naive": "the weight decides first, then the width, whatever a split gains",
-    "probabilistic": "drawn at random, the likelier the more weight times what a split is worth",
-    "combined": "what a split gains, weight times width, and how evenly it divides",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +73,15 @@ class ReleaseRequest:
         return "C4.5" if self.spec.method.variant == "c45" else "ID3"
 
     @property
+    def algorithm(self) -> str:
+        """The name of what made the regions."""
+        if self.grown_by is not None:
+            return f"k-anonymous decision tree ({self.grown_by})"
+        if self.refined_by is not None:
+            return f"top-down refinement (TDR) by {self.refined_by}"
+        return method_name(self.workload, self.aims)
+
+    @property
     def several(self) -> list[dict[str, Any]]:
         """Several quasi-identifiers: the columns and the k of each, and which one it follows from."""
         demands = demands_of(self.spec)
@@ -111,26 +111,13 @@ def aims_of(
         kind = TargetKind.NUMBERS if number else TargetKind.CLASSES
         fits = workload.objective.serves in (None, kind)
         used = fits and request in workload.used_targets if steered is None else request.column in steered
-        aims.append(
-            Aim(
-                request,
-                is_number=(steered or {}).get(request.column, number),
-                is_generalized=column.role == Role.QUASI_IDENTIFIER,
-                is_used=used,
-            )
-        )
+        is_number = (steered or {}).get(request.column, number)
+        aims.append(Aim(request, is_number, is_generalized=column.role == Role.QUASI_IDENTIFIER, is_used=used))
     return tuple(aims)
 
 
 def _has_weights(workload: Workload) -> bool:
     return bool(workload.weights) and (workload.objective.uses_weights or workload.objective.explores)
-
-
-def _weights(asked: ReleaseRequest) -> str:
-    """The weights in words; a column without one counts 1."""
-    weights = asked.workload.weights
-    rest = "" if set(asked.quasi_identifiers) <= set(weights) else "; others 1"
-    return ", ".join(f"{name} {weight:g}" for name, weight in weights.items()) + rest
 
 
 def method_name(workload: Workload, aims: Iterable[Aim]) -> str:
@@ -166,13 +153,23 @@ def asked_content(asked: ReleaseRequest) -> dict[str, Any]:
         "waived": asked.waived,
         "decisions": spec.decisions,
         **({"attack_limit": privacy.attack_limit} if privacy.attack_limit < 1 else {}),
-        "algorithm": _algorithm(asked),
-        "targets": [_target(aim) for aim in asked.aims],
+        "algorithm": asked.algorithm,
+        "targets": [
+            {
+                "column": aim.request.column,
+                "kind": "number" if aim.is_number else "classes",
+                "weight": aim.request.weight,
+                "used": aim.is_used,
+                **({"classes": list(aim.request.classes)} if aim.request.classes else {}),
+                **({"equal_width": aim.request.equal_width} if aim.request.equal_width else {}),
+            }
+            for aim in asked.aims
+        ],
         "denoise": workload.denoise,
         "selections": len(workload.selections),
         "weights": dict(workload.weights),
         **({"several_quasi_identifiers": several} if several else {}),
-        "sentences": [*_demands(asked), *_purpose(asked)],
+        "sentences": _sentences(asked),
         "values": str(spec.output.values),
         "regions": spec.output.regions,
         "order": spec.output.order,
@@ -180,146 +177,40 @@ def asked_content(asked: ReleaseRequest) -> dict[str, Any]:
     }
 
 
-def _algorithm(asked: ReleaseRequest) -> str:
-    if asked.grown_by is not None:
-        return f"{TREE} ({asked.grown_by})"
-    if asked.refined_by is None:
-        return method_name(asked.workload, asked.aims)
-    return f"top-down refinement (TDR) by {asked.refined_by}"
+def _sentences(asked: ReleaseRequest) -> list[str]:
+    """Sentences on every demand, on what the release is for, and on how regions were chosen."""
+    workload, released = asked.workload, [column.name for column in asked.schema.of_role(Role.TARGET)]
+    features = feature_weights(workload, list(asked.quasi_identifiers)) if workload.objective.clusters else {}
+    return sentences_of(
+        "asked.txt",
+        request=asked,
+        models=MODELS,
+        capped=[target.column for target in asked.spec.capped_targets if target.column in released],
+        features=[f"{name} (weight {weight:g})" if weight != 1 else name for name, weight in features.items()],
+        has_weights=_has_weights(workload),
+        every_weight=set(asked.quasi_identifiers) <= set(workload.weights),
+        unknown_use=UNKNOWN_USE,
+        figures=list(FIGURES.values()),
+        rule=RULE,
+        stopped=STOPPED,
+        settings=_settings,
+        nothing_asked=nothing_asked,
+        aim_words=_aim_words,
+        joined=joined,
+        listed=listed,
+    )[""]
 
 
-def _shared(columns: Sequence[str], k: int) -> str:
-    return f"k = {k}: every combination of {joined(columns)} is shared by at least {k} persons."
-
-
-def _target(aim: Aim) -> dict[str, Any]:
-    request = aim.request
-    content: dict[str, Any] = {
-        "column": request.column,
-        "kind": "number" if aim.is_number else "classes",
-        "weight": request.weight,
-        "used": aim.is_used,
-    }
-    if request.classes:
-        content["classes"] = list(request.classes)
-    if request.equal_width:
-        content["equal_width"] = request.equal_width
-    return content
-
-
-def _demands(asked: ReleaseRequest) -> list[str]:
-    """A sentence for each demand."""
-    privacy, several = asked.spec.privacy, asked.several
-    sentences = [] if several else [_shared(asked.quasi_identifiers, privacy.k)]
-    for entry in several:
-        sentence = _shared(entry["columns"], entry["k"])
-        if entry["follows_from"] is not None:
-            sentence += f" This follows from what is asked of {joined(several[entry['follows_from']]['columns'])}."
-        sentences.append(sentence)
-    for demand in asked.demands:
-        settings = [
-            f"{parameter.name} = {_value(demand[parameter.name])}"
-            for parameter in MODELS[demand["model"]].parameters
-            if demand.get(parameter.name) is not None and demand[parameter.name] is not False
-        ]
-        sentences.append(
-            f"{demand['column']}: {demand['model']} with {', '.join(settings)}: {MODELS[demand['model']].words}."
-        )
-    sentences += [nothing_asked(name, reason) for name, reason in asked.waived.items()]
-    released = [column.name for column in asked.schema.of_role(Role.TARGET)]
-    capped = [target.column for target in asked.spec.capped_targets if target.column in released]
-    if capped and privacy.max_confidence < 1:
-        sentences.append(
-            f"{joined(capped)}: no class has more than {privacy.max_confidence:.4g} of a group (max_confidence)."
-        )
-    if privacy.attack_limit < 1:
-        sentences.append(
-            "A model learned from all groups together is sure of the sensitive value of at most "
-            f"{privacy.attack_limit:.4g} of the persons (attack_limit)."
-        )
-    return sentences
-
-
-def _purpose(asked: ReleaseRequest) -> list[str]:
-    """Sentences on what the release is for and how splits were chosen."""
-    workload = asked.workload
-    aims = [aim for aim in asked.aims if aim.is_used]
-    sentences = [] if asked.tried is None else [_explored(asked.tried)]
-    if aims:
-        sentences.append(f"Made to predict {joined([_aim_words(aim) for aim in aims])}{_denoised(workload, aims)}.")
-    if workload.used_selections:
-        number = len(workload.used_selections)
-        sentences.append(
-            f"Made to answer {number} selection(s); their texts are not public, but cuts may lie where they begin and "
-            "end."
-        )
-    if workload.objective.clusters:
-        sentences.append(_clustering(asked))
-    if _has_weights(workload):
-        learned = ", found from how well each column alone predicts" if workload.weights_from else ""
-        sentences.append(
-            f"Columns matter by their weights ({_weights(asked)}{learned}): {RULES[workload.weight_rule]}."
-        )
-    sentences += _unused(asked)
-    if not sentences:
-        sentences.append("No purpose was stated: every column counts the same.")
-    if workload.split_on:
-        sentences.append(f"Only {joined(workload.split_on)} may be split.")
-    if workload.min_gain is None and aims:
-        sentences.append(STOPPED)
-    elif workload.min_gain and (aims or workload.objective.clusters):
-        sentences.append(f"A split that gains less than {workload.min_gain:g} is not made.")
-    if asked.grown_by is not None:
-        sentences.append(
-            f"Regions are the spans of a k-anonymous decision tree ({asked.grown_by}): what it can make of a person's "
-            "quasi-identifiers, whatever the person's other values are."
-        )
-    elif asked.refined_by is None:
-        sentences.append(f"Splits were chosen by {method_name(workload, asked.aims)}.")
-    else:
-        sentences.append(
-            f"Every column was refined by itself, one refinement after another, chosen by {asked.refined_by}."
-        )
-    return sentences
-
-
-def _explored(tried: int) -> str:
-    """How many ways were tried and by which rule one was chosen; the ways themselves are not public."""
-    return (
-        f"{UNKNOWN_USE}{tried} ways to weigh columns were tried and held against each other by their figures "
-        f"({', '.join(FIGURES.values())}). Published is, {RULE}. The others are not published."
-    )
-
-
-def _unused(asked: ReleaseRequest) -> list[str]:
-    """Sentences on what was declared of the purpose and did not steer the splits."""
-    workload = asked.workload
-    sentences = []
-    if unused := [aim.request.column for aim in asked.aims if not aim.is_used]:
-        denoised = "; so they were not denoised" if workload.denoise and len(unused) == len(asked.aims) else ""
-        sentences.append(f"Declared as targets without steering the splits: {listed(unused)}{denoised}.")
-    if workload.selections and not workload.used_selections:
-        sentences.append(
-            f"Declared without steering the splits: {len(workload.selections)} selection(s), whose texts are not "
-            "public."
-        )
-    return sentences
-
-
-def _clustering(asked: ReleaseRequest) -> str:
-    """The features, and how much each counts."""
-    weights = feature_weights(asked.workload, list(asked.quasi_identifiers))
-    words = [f"{name} (weight {weight:g})" if weight != 1 else name for name, weight in weights.items()]
-    return f"Made for clustering: rows of a region are to be alike in {joined(words)}."
-
-
-def _denoised(workload: Workload, aims: Sequence[Aim]) -> str:
-    """Which targets are denoised: a model that is given is taken as it is."""
-    denoised = [aim.request.column for aim in aims if aim.request.model is None]
-    if not workload.denoise or not denoised:
-        return ""
-    which = "" if len(denoised) == len(aims) else f"{joined(denoised)} "
-    return f", {which}judged by the predictions of models fitted on other rows"
+def _settings(demand: Mapping[str, Any]) -> str:
+    """The parameters of a demand in words."""
+    settings = []
+    for parameter in MODELS[demand["model"]].parameters:
+        value = demand.get(parameter.name)
+        if value is not None and value is not False:
+            is_number = isinstance(value, int | float) and value is not True
+            text = f"{value:g}" if is_number else "true" if value is True else str(value)
+            settings.append(f"{parameter.name} = {text}")
+    return ", ".join(settings)
 
 
 def _aim_words(aim: Aim) -> str:
@@ -333,12 +224,6 @@ def _aim_words(aim: Aim) -> str:
         kind = GIVEN_MODEL
     weight = f", weight {request.weight:g}" if request.weight != 1 else ""
     return f"{request.column} ({kind}{weight}{', released generalized' if aim.is_generalized else ''})"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
 # --- of a draft, for the audit, the manifest and the report ------------------------------------------------------
@@ -385,7 +270,7 @@ def _target_types(spec: Spec, schema: Schema, rows: RawColumns) -> dict[str, Col
 
 def manifest_spec(draft: Draft) -> dict[str, Any]:
     """The spec as everybody may know it. It says of which type the targets are: new data must not be read otherwise."""
-    rows = raw_columns(draft)
+    rows = draft.raw_columns
     types = _target_types(draft.spec, draft.schema, rows)
     columns = (replace(column, type=types.get(column.name, column.type)) for column in draft.schema.columns)
     return public_tables(draft.spec, Schema(tuple(columns)), types=_types(draft.schema, rows))
@@ -402,7 +287,7 @@ def asked_of(draft: Draft) -> dict[str, Any]:
         draft.recoding.quasi_identifiers,
         demands=manifest_spec(draft)["privacy"]["diversity"],
         workload=workload,
-        aims=aims_of(workload, draft.schema, raw_columns(draft), steered=draft.steered),
+        aims=aims_of(workload, draft.schema, draft.raw_columns, steered=draft.steered),
         tried=None if draft.exploration is None else len(draft.exploration["candidates"]),
     )
     return asked_content(asked)

@@ -7,7 +7,6 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,7 +17,7 @@ from anonfit.algorithms.coding import without_row_numbers
 from anonfit.algorithms.demands import bind_constraints
 from anonfit.algorithms.exploring import CandidateRule, exploration_record, explore
 from anonfit.algorithms.mondrian import anonymize
-from anonfit.algorithms.result import Anonymized, SelectionAnswers
+from anonfit.algorithms.result import Anonymized
 from anonfit.algorithms.selections import answer_batches, answer_selections
 from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.algorithms.trees.making import anonymize_by_tree
@@ -28,36 +27,15 @@ from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.engines.memory.source import persons_left_out
 from anonfit.engines.tree import combined
 from anonfit.errors import DataError, Infeasible, SpecError
+from anonfit.metrics.arrays import Flags, Integers
 from anonfit.metrics.registry import RecodedTable, metrics_of
 from anonfit.privacy.coding import groups_allowed
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Unseen
-from anonfit.release.bind import (
-    check_bounds,
-    demands_of,
-    reading_of,
-    refining_of,
-    refuse_output,
-    released_names,
-    source_of,
-    start_recoding,
-    tree_of,
-    without_missing,
-    workload_of,
-)
-from anonfit.release.draft import Draft, Lazy, RowCounts, raw_batches, within_limit
-from anonfit.release.engine import (
-    check_raw,
-    engine_for,
-    is_ready,
-    opened,
-    prepare,
-    raw_rows,
-    refuse_unsupported,
-    rows_here,
-    spill_place,
-)
+from anonfit.release import bind
+from anonfit.release import engine as engines
+from anonfit.release.draft import Draft, Lazy, RowCounts, within_limit
 from anonfit.release.table import placing_of, released_table
 from anonfit.runtime.files import spill_folder
 from anonfit.runtime.process import Stage, Stopping, silent, unstoppable
@@ -84,25 +62,20 @@ FIGURES = {metric.short or metric.name: metric.words for metric in COMPARED}
 
 def read_source(spec: Spec, source: Any) -> tuple[Schema, pl.DataFrame]:
     """The schema and the rows of a source; identifiers are not even read."""
-    schema, options = reading_of(spec, source)
+    schema, options = bind.reading_of(spec, source)
     return schema, read_table(source, options)
 
 
 def _notices(engine: Engine, schema: Schema, source: Any, options: ReadOptions) -> tuple[str, ...]:
     """What was guessed when the source was read, and what is doubtful about values that are to be released."""
-    rows = engine.frame if isinstance(engine, InMemory) else _first_rows(engine)
-    doubts = suspicions_of(rows, [name for name in released_names(schema) if name in rows.columns])
-    return (*notices_of(source, options), *(doubt.sentence for doubt in doubts))
-
-
-def _first_rows(engine: Engine) -> pl.DataFrame:
-    """Rows of a source that is not in memory; the text of a reader's error may hold values."""
     from polars.exceptions import PolarsError
 
     try:
-        return engine.scan.head(MOST_ROWS).collect()
-    except PolarsError as error:
+        rows = engine.frame if isinstance(engine, InMemory) else engine.scan.head(MOST_ROWS).collect()
+    except PolarsError as error:  # whose text may hold values
         raise DataError(f"the rows of the source cannot be read: {type(error).__name__}; it may be damaged.") from None
+    doubts = suspicions_of(rows, [name for name in bind.released_names(schema) if name in rows.columns])
+    return (*notices_of(source, options), *(doubt.sentence for doubt in doubts))
 
 
 def make(
@@ -114,25 +87,29 @@ def make(
     stopping: Stopping = unstoppable,
 ) -> Draft:
     """Anonymize the spec's table, or another source in its place; `stopping` says whether refining is to stop."""
-    refuse_output(spec)
-    source = source if source is not None else source_of(spec)
-    name, reason = engine_for(spec, source)
-    refuse_unsupported(spec, name)
+    bind.refuse_output(spec)
+    source = source if source is not None else bind.source_of(spec)
+    name, reason = engines.engine_for(spec, source)
+    engines.refuse_unsupported(spec, name)
     here = name == "memory"
-    schema, options = reading_of(spec, source)
-    check_bounds(spec, schema)
+    schema, options = bind.reading_of(spec, source)
+    bind.check_bounds(spec, schema)
     kernels = {"models": spec.privacy.has_models, "refining": spec.method.capabilities.refines}
-    ready = is_ready(**kernels, ahead=not here or isinstance(source, str | Path))
+    ready = engines.is_ready(**kernels, ahead=not here or isinstance(source, str | Path))
     stack = ExitStack()
     with stack:
-        folder = Path() if here else stack.enter_context(spill_folder(spill_place(spec)))
+        folder = Path() if here else stack.enter_context(spill_folder(engines.spill_place(spec)))
         stage("Reading")
-        with opened(name, spec, schema, source, options, folder, threads=threads) as engine:
-            check_raw(engine, spec, schema)
+        with engines.opened(name, spec, schema, source, options, folder, threads=threads) as engine:
+            engines.check_raw(engine, spec, schema)
             notices = _notices(engine, schema, source, options)
             if not ready:  # whatever can be refused before that is refused
-                prepare(stage, **kernels, ahead=False)
-            spec, asked = _with_log(spec, schema, engine, stage)
+                engines.prepare(stage, **kernels, ahead=False)
+            asked: tuple[Asked, ...] = ()
+            if spec.workload.query_log is not None:
+                stage("Reading the query log")
+                with nullcontext() if isinstance(engine, InMemory) else without_row_numbers():
+                    spec, asked = with_query_log(spec, schema.columns, engines.raw_rows(engine, schema))
             spec = spec.settled(engine.rows)
             spec, result, exploration = _anonymized(engine, spec, schema, threads, stage, stopping)
             result = replace(result, recoding=_worded(result.recoding, spec))
@@ -156,16 +133,16 @@ def make(
             notices=notices,
         )
         if isinstance(engine, InMemory):
-            nodes = _nodes(result, engine.rows)
-            return replace(
-                draft, held_source=engine.frame, held_nodes=nodes, answers=_answers(result, spec, engine, schema)
-            )
+            nodes, answers, selections = _nodes(result, engine.rows), result.answers, bind.workload_of(spec).selections
+            if answers is None and selections:  # they steered nothing
+                answers = answer_selections(selections, schema, engine.frame, result, k=spec.privacy.k)
+            return replace(draft, held_source=engine.frame, held_nodes=nodes, answers=answers)
         assert isinstance(written, Written)
         draft = _stored(draft, written, source, engine.scan)
         if result.selections is not None:
             stage("Answering selections")
             count = schema.name_of(Role.COUNT)
-            answers = answer_batches(result.selections, result.recoding, raw_batches(draft), count)
+            answers = answer_batches(result.selections, result.recoding, draft.raw_batches(), count)
             draft = replace(draft, answers=answers)
         # The written table stays until what was made of it is gone.
         return replace(draft, discard=weakref.finalize(written, stack.pop_all().close))
@@ -173,20 +150,11 @@ def make(
 
 def _worded(recoding: Recoding, spec: Spec) -> Recoding:
     """The recoding with the labels that a spec asks for."""
-    if spec.output.intervals == "closed" and not recoding.has_whole_numbers:
-        raise SpecError(
-            ["output.intervals = 'closed' is of whole numbers, and no quasi-identifier has these; remove it."]
-        )
-    return recoding.written(closed=spec.output.intervals == "closed")
-
-
-def _with_log(spec: Spec, schema: Schema, engine: Engine, stage: Stage) -> tuple[Spec, tuple[Asked, ...]]:
-    """The spec with what its query log teaches, and the questions of the log, those of most queries first."""
-    if spec.workload.query_log is None:
-        return spec, ()
-    stage("Reading the query log")
-    with nullcontext() if isinstance(engine, InMemory) else without_row_numbers():
-        return with_query_log(spec, schema.columns, raw_rows(engine, schema))
+    closed = spec.output.intervals == "closed"
+    if closed and not recoding.has_whole_numbers:
+        fault = "output.intervals = 'closed' is of whole numbers, and no quasi-identifier has these; remove it."
+        raise SpecError([fault])
+    return recoding.written(closed=closed)
 
 
 def _anonymized(
@@ -196,67 +164,57 @@ def _anonymized(
     spec that asks for the chosen one, and the record of all.
     """
     divided = {column.name for column in schema.quasi_identifiers}
-    kept = [name for name in released_names(schema) if name not in divided]
-    workload = workload_of(spec)
-    asked: dict[str, Any] = {
-        "demands": demands_of(spec),
+    kept = [name for name in bind.released_names(schema) if name not in divided]
+    workload = bind.workload_of(spec)
+    request: dict[str, Any] = {
+        "demands": bind.demands_of(spec),
         "workload": workload,
         "cut_points": spec.method.cut_points,
         "kept": kept,
         "threads": threads,
         "stage": stage,
     }
-    refining, tree = refining_of(spec), tree_of(spec)
+    refining, tree = bind.refining_of(spec), bind.tree_of(spec)
     if tree is not None:
         return spec, anonymize_by_tree(engine, schema, tree, kept=kept, stage=stage), None
     if refining is not None:
-        refining = replace(refining, start=start_recoding(spec))
-        return spec, anonymize_top_down(engine, schema, refining=refining, stopping=stopping, **asked), None
-    asked["hand_over"] = spec.engine.hand_over or ENGINES[engine.name].hand_over
-    asked["sample"] = spec.engine.sample
+        refining = replace(refining, start=bind.start_recoding(spec))
+        return spec, anonymize_top_down(engine, schema, refining=refining, stopping=stopping, **request), None
+    request["hand_over"] = spec.engine.hand_over or ENGINES[engine.name].hand_over
+    request["sample"] = spec.engine.sample
     if not spec.method.objective.explores:
-        return spec, anonymize(engine, schema, **asked), None
+        return spec, anonymize(engine, schema, **request), None
     assert isinstance(engine, InMemory)
 
-    def way(candidate: Workload) -> Anonymized:
-        return anonymize(engine, schema, **asked | {"workload": candidate, "stage": silent})
+    def grow(candidate: Workload) -> Anonymized:
+        return anonymize(engine, schema, **request | {"workload": candidate, "stage": silent})
 
-    names = [column.name for column in schema.quasi_identifiers]
-    persons = persons_in(schema, engine.frame)
-    return _explored(spec, engine.frame, persons, way, workload=workload, names=names, stage=stage)
+    return _explored(engine, spec, schema, workload, grow, stage)
 
 
 def _explored(
+    engine: InMemory,
     spec: Spec,
-    frame: pl.DataFrame,
-    persons: Persons,
-    make: Callable[[Workload], Anonymized],
-    *,
+    schema: Schema,
     workload: Workload,
-    names: list[str],
+    grow: Callable[[Workload], Anonymized],
     stage: Stage,
 ) -> tuple[Spec, Anonymized, Mapping[str, Any]]:
-    """Try ways to weigh the quasi-identifiers `names` of a frame, whose regions `make` makes. Gives the spec that asks
-    for the chosen one alone, its regions, and the record of all; weights of the spec say how much columns are known to
-    matter.
+    """Try ways to weigh the quasi-identifiers, whose regions `grow` makes. Gives the spec that asks for the chosen one
+    alone, its regions, and the record of all; weights of the spec say how much columns are known to matter.
     """
-    stated = {name: float(spec.weights.get(name, 1.0)) for name in names}
+    weights = {column.name: float(spec.weights.get(column.name, 1.0)) for column in schema.quasi_identifiers}
+    frame, persons, k = engine.frame, persons_in(schema, engine.frame), spec.privacy.k
 
     def measure(result: Anonymized) -> dict[str, float]:
-        return _figures(result, frame, persons, k=spec.privacy.k, weights=stated)
+        # By the range of the rows, so these figures are not for the public.
+        nodes = _nodes(result, len(frame))
+        table = RecodedTable.of_rows(result.recoding, frame, nodes, persons, k=k, weights=weights)
+        return {metric.short or metric.name: float(metric.measure(table)) for metric in COMPARED}
 
-    chosen = explore(workload, stated, make, measure, seconds=spec.method.time_budget, stage=stage)
+    chosen = explore(workload, weights, grow, measure, seconds=spec.method.time_budget, stage=stage)
     record = exploration_record(chosen, seconds=spec.method.time_budget, seed=spec.method.seed)
     return _asking_for(spec, chosen.candidate), chosen.result, record | {"figures": dict(FIGURES)}
-
-
-def _figures(
-    result: Anonymized, frame: pl.DataFrame, persons: Persons, *, k: int, weights: Mapping[str, float]
-) -> dict[str, float]:
-    """The figures of a candidate. They are measured by the range of the rows, so they are not for the public."""
-    nodes = _nodes(result, len(frame))
-    table = RecodedTable.of_rows(result.recoding, frame, nodes, persons, k=k, weights=weights)
-    return {metric.short or metric.name: float(metric.measure(table)) for metric in COMPARED}
 
 
 def _asking_for(spec: Spec, chosen: CandidateRule) -> Spec:
@@ -280,7 +238,7 @@ def _written(
     """The released table: a frame where the rows are in memory, else a file."""
     if isinstance(engine, InMemory):
         return _table(spec, schema, result, engine.frame, threads)
-    placing, columns = placing_of(result, released_names(schema), spec.output.values)
+    placing, columns = placing_of(result, bind.released_names(schema), spec.output.values)
     # What engines cannot write themselves is written of this when the release is published.
     kind = spec.output.format if spec.output.form == PLAIN else "parquet"
     return out_of_core(engine).write(placing, columns, folder / f"data.{kind}", kind)
@@ -290,7 +248,7 @@ def _table(spec: Spec, schema: Schema, result: Anonymized, frame: pl.DataFrame, 
     return released_table(
         result,
         frame,
-        names=released_names(schema),
+        names=bind.released_names(schema),
         values=spec.output.values,
         observed=spec.output.regions == "observed",
         order=spec.output.order,
@@ -305,22 +263,11 @@ def _nodes(result: Anonymized, rows: int) -> NDArray[np.int32]:
     return nodes
 
 
-def _answers(result: Anonymized, spec: Spec, engine: InMemory, schema: Schema) -> SelectionAnswers | None:
-    """How well the selections can be answered, also those that steered nothing."""
-    selections = workload_of(spec).selections
-    if result.answers is not None or not selections:
-        return result.answers
-    return answer_selections(selections, schema, engine.frame, result, k=spec.privacy.k)
-
-
 def _stored(draft: Draft, written: Written, source: Any, scan: pl.LazyFrame) -> Draft:
     """A release that is stored in a file, and whose raw rows are read when they are asked for."""
-    raw: Lazy[pl.DataFrame] = Lazy(lambda: rows_here(draft.spec, draft.schema, source, scan))
-
-    def nodes() -> NDArray[np.int32]:
-        return draft.recoding.nodes(draft.recoding.cells(raw.get()))
-
-    return replace(draft, held_source=raw, held_nodes=Lazy(nodes), stored=written, scan=scan)
+    raw = Lazy(lambda: engines.rows_here(draft.spec, draft.schema, source, scan))
+    nodes = Lazy(lambda: draft.recoding.nodes(draft.recoding.cells(raw.get())))
+    return replace(draft, held_source=raw, held_nodes=nodes, stored=written, scan=scan)
 
 
 def _left_out(schema: Schema, before: pl.DataFrame, after: pl.DataFrame) -> int:
@@ -332,25 +279,26 @@ def _asked(spec: Spec) -> str:
     models = [f"{demand.model} of '{demand.column}'" for demand in spec.privacy.diversity]
     if spec.privacy.max_confidence < 1.0:
         models.append("max_confidence")
-    k = min((columns.k for columns in demands_of(spec).quasi_identifiers), default=spec.privacy.k)
+    k = min((columns.k for columns in bind.demands_of(spec).quasi_identifiers), default=spec.privacy.k)
     persons = f"{k} persons or more"
     return f"what is asked ({', '.join([persons, *models])})" if models else persons
 
 
-def _allowed(
-    spec: Spec, schema: Schema, frame: pl.DataFrame, groupings: Sequence[tuple[int, NDArray[np.int64]]]
-) -> NDArray[np.int64]:
+def _allowed(spec: Spec, schema: Schema, frame: pl.DataFrame, groupings: Sequence[tuple[int, Integers]]) -> Integers:
     """The new rows whose groups hold the demands in each grouping, which is a k and the group of each row.
 
     Models that compare with the whole table compare with the rows that are left, and rows that leave a group of one
     quasi-identifier leave one of each: groups are withheld until all that are left hold, or none is.
     """
     rows = np.arange(len(frame))
-    demands = demands_of(spec)
+    demands = bind.demands_of(spec)
+
+    def values(name: str) -> KnownValues:
+        return KnownValues(kept.select(name), None, persons)
+
     while len(rows):
         kept = frame[rows]
         persons = persons_in(schema, kept)
-        values = partial(_values, kept, persons)
         constraints = bind_constraints(demands, schema, values) if spec.privacy.has_models else []
         fine = np.ones(len(rows), np.bool_)
         for k, groups in groupings:
@@ -361,14 +309,10 @@ def _allowed(
     return rows
 
 
-def _values(frame: pl.DataFrame, persons: Persons, name: str) -> KnownValues:
-    return KnownValues(frame.select(name), None, persons)
-
-
-def _fine(persons: Persons, constraints: Sequence[Constraint], groups: NDArray[np.int64], k: int) -> NDArray[np.bool_]:
+def _fine(persons: Persons, constraints: Sequence[Constraint], groups: Integers, k: int) -> Flags:
     """Which groups have k persons and are allowed by all models."""
     count = int(groups.max(initial=-1)) + 1
-    fine: NDArray[np.bool_] = persons.of_groups(groups, count) >= k
+    fine: Flags = persons.of_groups(groups, count) >= k
     if constraints:
         fine &= groups_allowed(
             [model for constraint in constraints for model in constraint.models],
@@ -381,15 +325,15 @@ def _fine(persons: Persons, constraints: Sequence[Constraint], groups: NDArray[n
     return fine
 
 
-def _groupings(spec: Spec, recoding: Recoding, nodes: NDArray[np.int32]) -> list[tuple[int, NDArray[np.int64]]]:
+def _groupings(spec: Spec, recoding: Recoding, nodes: NDArray[np.int32]) -> list[tuple[int, Integers]]:
     """For each quasi-identifier its k, and the group of each row."""
     if not spec.privacy.quasi_identifiers:
         return [(spec.privacy.k, nodes.astype(np.int64))]
     groupings = []
-    for quasi_identifier in demands_of(spec).quasi_identifiers:
-        columns = [recoding.quasi_identifiers.index(name) for name in quasi_identifier.columns]
+    for demand in bind.demands_of(spec).quasi_identifiers:
+        columns = [recoding.quasi_identifiers.index(name) for name in demand.columns]
         parts = [recoding.boxes.parts(nodes, column).of_node for column in columns]
-        groupings.append((quasi_identifier.k, combined(parts, [int(part.max(initial=0)) + 1 for part in parts])))
+        groupings.append((demand.k, combined(parts, [int(part.max(initial=0)) + 1 for part in parts])))
     return groupings
 
 
@@ -407,8 +351,8 @@ def extend(
     """
     stage("Reading")
     schema, read = read_source(spec, source)
-    frame = without_missing(spec, schema, read)
-    check_raw(MemoryEngine(frame), spec, schema)
+    frame = bind.without_missing(spec, schema, read)
+    engines.check_raw(MemoryEngine(frame), spec, schema)
     for column in schema.of_role(Role.SAMPLE_WEIGHT):
         unit_masses(frame[column.name], np.ones(len(frame), np.int64))  # refuses weights that are none
     stage("Routing rows")

@@ -70,12 +70,6 @@ def _ordinal(column: OrdinalCells, cells: NDArray[np.int32], groups: Groups, cou
     return labels, which.ravel()
 
 
-def _nominal(column: NominalCells, cells: NDArray[np.int32], groups: Groups, count: int) -> Texts:
-    """The names of the values of each group; the rows stand in the order of their groups."""
-    sets, which = different_sets(bits_of_pairs(groups, cells, count, column.size))
-    return column.labels(sets), which
-
-
 def observed_labels(recoding: Recoding, frame: pl.DataFrame, groups: Groups, count: int) -> dict[str, list[pl.Series]]:
     """For each quasi-identifier the labels of what each group's records have; every group has some."""
     cells = recoding.cells(frame)
@@ -83,7 +77,8 @@ def observed_labels(recoding: Recoding, frame: pl.DataFrame, groups: Groups, cou
     labels = {}
     for column, of_rows in zip(recoding.columns, cells, strict=True):
         if isinstance(column, NominalCells):
-            texts = _nominal(column, of_rows[order], groups[order], count)
+            sets, which = different_sets(bits_of_pairs(groups[order], of_rows[order], count, column.size))
+            texts = column.labels(sets), which
         elif isinstance(column, OrdinalCells):
             texts = _ordinal(column, of_rows, groups, count)
         else:
@@ -91,20 +86,6 @@ def observed_labels(recoding: Recoding, frame: pl.DataFrame, groups: Groups, cou
             texts = _ordered(column, recoding.typed(frame, column.name), groups, count)
         labels[column.name] = [label_series(column.name, *texts)]
     return labels
-
-
-def _used(nodes: NDArray[np.int32], count: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The nodes there are among these, and the place of each among them."""
-    is_used = np.zeros(count, bool)
-    is_used[nodes] = True
-    used = np.flatnonzero(is_used).astype(np.int32)
-    place = np.cumsum(is_used, dtype=np.int32) - 1
-    return used, place[nodes]
-
-
-def _begins(nodes: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Where runs of equal nodes begin."""
-    return np.append(0, np.flatnonzero(nodes[1:] != nodes[:-1]) + 1)[: len(nodes)]
 
 
 def _by_row(groups: NDArray[np.int32], begins: NDArray[np.int64], numbers: NDArray[np.uint32]) -> NDArray[np.int32]:
@@ -163,17 +144,19 @@ def released_table(
 
     from anonfit.engines.memory.write import order_rows
 
-    begins = _begins(result.nodes)
-    used, groups = _used(result.nodes[begins], result.recoding.node_count)
-    numbers = result.numbers
+    nodes, numbers = result.nodes, result.numbers
+    begins = np.append(0, np.flatnonzero(nodes[1:] != nodes[:-1]) + 1)[: len(nodes)]  # of runs of equal nodes
+    is_used = np.zeros(result.recoding.node_count, bool)
+    is_used[nodes] = True
+    used = np.flatnonzero(is_used).astype(np.int32)
+    groups = (np.cumsum(is_used, dtype=np.int32) - 1)[nodes[begins]]
     if len(numbers) < len(frame) or order == "original":
         kept = np.sort(numbers)
         frame, numbers = frame[kept], np.searchsorted(kept, numbers).astype(np.uint32)
-    written = (
-        observed_labels(result.recoding, frame, _by_row(groups, begins, numbers), len(used))
-        if observed
-        else region_values(result.recoding, used, values)
-    )
+    if observed:
+        written = observed_labels(result.recoding, frame, _by_row(groups, begins, numbers), len(used))
+    else:
+        written = region_values(result.recoding, used, values)
     regions = pl.DataFrame([part for name in names for part in written.get(name, [])])
     raw = frame.select([name for name in names if name not in written])
     # An Enum brings all its categories into the file, also those of nobody who is released.

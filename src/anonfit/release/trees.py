@@ -12,16 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.algorithms.trees.making import Classes, classes_of_target, make_tree, target_column, tested_columns
+from anonfit.algorithms.trees.making import classes_of_target, make_tree, target_column, tested_columns
 from anonfit.algorithms.trees.released import ReleasedTree, read_model, release_tree
-from anonfit.engines.contract import Engine, InMemory
+from anonfit.engines.contract import InMemory
 from anonfit.errors import AnonfitError, AuditFailed, DataError, ReleaseError, SpecError
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.release.bind import complete_names, reading_of, source_of, tree_of
 from anonfit.release.draft import RowCounts
 from anonfit.release.engine import engine_for, opened, refuse_unsupported, spill_place
-from anonfit.release.folder import VERSION, check_free, expected_tree_report, publish, read_manifest, tree_pages
-from anonfit.release.publish import internal_record, package_versions, require_passed, source_hash, today
+from anonfit.release.folder import check_free, expected_tree_report, publish, read_manifest, tree_pages
+from anonfit.release.publish import internal_record, manifest_begin, require_passed, source_hash
 from anonfit.report.content import read_content
 from anonfit.report.trees import asked_of_tree, tree_content
 from anonfit.runtime.files import file_hash, spill_folder, workplace, write_new
@@ -61,6 +61,8 @@ class TreeDraft:
 
 def make_tree_of(spec: Spec, *, stage: Stage = silent) -> TreeDraft:
     """Grow the tree of a spec from its table."""
+    import polars as pl
+
     asked = tree_of(spec)
     if asked is None:
         raise SpecError([f"method.algorithm = '{spec.method.algorithm}' makes a table; for a tree use 'tree'."])
@@ -76,21 +78,19 @@ def make_tree_of(spec: Spec, *, stage: Stage = silent) -> TreeDraft:
         if engine.rows == 0:
             raise DataError("every row has a missing value, and data.missing_policy is 'drop'; nothing is left.")
         built, _ = make_tree(engine, schema, asked, stage=stage)
-        frame, times = _different_rows(engine, complete_names(spec, schema))
+        if isinstance(engine, InMemory):
+            frame, times = engine.frame, None
+        else:  # the different rows, and the column of how often each is there
+            names = complete_names(spec, schema)
+            times = "times" + max(names, key=len)  # longer than any name that is there
+            frame = engine.scan.group_by(names).len(times).collect(engine="streaming")
         dropped = engine.read - engine.rows
         rows = RowCounts(engine.read, dropped, 0, dropped_persons=engine.persons_left_out)
     released = release_tree(built.tree, spec.output.populations)
     column = target_column(schema, asked)
     classes = classes_of_target(asked.target, column, frame[column.name])
-    return TreeDraft(spec, schema, released, rows, _with_classes(frame, released.target, classes), times, name)
-
-
-def _different_rows(engine: Engine, names: list[str]) -> tuple[pl.DataFrame, str | None]:
-    """The rows that the audit compares with: all, or the different ones and the column of how often each is there."""
-    if isinstance(engine, InMemory):
-        return engine.frame, None
-    times = "times" + max(names, key=len)  # longer than any name that is there
-    return engine.scan.group_by(names).len(times).collect(engine="streaming"), times
+    taught = frame.with_columns(pl.Series(released.target, classes.names).gather(classes.of_row))
+    return TreeDraft(spec, schema, released, rows, taught, times, name)
 
 
 def _refuse_of_tables(spec: Spec) -> None:
@@ -107,12 +107,6 @@ def _refuse_of_tables(spec: Spec) -> None:
     ]
     if faults:
         raise SpecError(faults)
-
-
-def _with_classes(frame: pl.DataFrame, target: str, classes: Classes) -> pl.DataFrame:
-    import polars as pl
-
-    return frame.with_columns(pl.Series(target, classes.names).gather(classes.of_row))
 
 
 def audit_tree_draft(draft: TreeDraft, model: Path) -> TreeAudit:
@@ -140,34 +134,6 @@ def audit_tree_draft(draft: TreeDraft, model: Path) -> TreeAudit:
         raise AuditFailed(f"the written tree cannot be audited, so nothing is published: {error}") from None
 
 
-def _asked(draft: TreeDraft) -> dict[str, Any]:
-    privacy, method = draft.spec.privacy, draft.spec.method
-    return asked_of_tree(
-        draft.tree,
-        k=privacy.k,
-        diversity=[diversity_table(demand) for demand in privacy.diversity],
-        max_confidence=privacy.max_confidence,
-        variant=method.variant,
-        cut_points=str(method.cut_points),
-    )
-
-
-def _manifest(draft: TreeDraft, report: dict[str, Any]) -> dict[str, Any]:
-    versions = package_versions()
-    audit = report["audit"]
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "anonfit": versions["anonfit"],
-        "packages": versions,
-        "created": today(),
-        "engine": draft.engine,
-        "algorithm": "tree",
-        "spec": public_tables(draft.spec, draft.schema) | {"output": {"populations": str(draft.tree.populations)}},
-        "audit": {"passed": audit["passed"], "k": audit["k"], "findings": audit["spans"]["findings"]},
-    }
-
-
 def publish_tree(draft: TreeDraft, target: Path, *, replace: bool = False, stage: Stage = silent) -> dict[str, Any]:
     """Write, audit and publish the folder of a tree, and the internal record beside it; returns the public audit."""
     target = Path(target).absolute()
@@ -183,19 +149,26 @@ def publish_tree(draft: TreeDraft, target: Path, *, replace: bool = False, stage
         require_passed(audit, "tree")
         stage("Drawing")
         written = read_model(model)  # what is drawn is what was written
-        k, rows = draft.spec.privacy.k, draft.rows
+        k, rows, tables = draft.spec.privacy.k, draft.rows, public_tables(draft.spec, draft.schema)
+        asked = asked_of_tree(draft.tree, tables, [diversity_table(demand) for demand in draft.spec.privacy.diversity])
         dropped = Disclosure(k).rows(rows.dropped, rows.dropped_persons)
         public_rows = {"read": read_content(rows.read, rows.released, dropped), "dropped": dropped}
-        report = tree_content(written, asked=_asked(draft), rows=public_rows, audit=audit.public_figures(k))
+        figures = audit.public_figures(k)
+        report = tree_content(written, asked=asked, rows=public_rows, audit=figures)
         write_new(folder / AUDIT, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
         hashes = {name: file_hash(folder / name) for name in (MODEL, AUDIT)}
-        manifest = _manifest(draft, report) | {"files": hashes}
+        manifest = {
+            **manifest_begin(FORMAT, draft.engine, "tree"),
+            "spec": tables | {"output": {"populations": str(draft.tree.populations)}},
+            "audit": {"passed": figures["passed"], "k": figures["k"], "findings": figures["spans"]["findings"]},
+            "files": hashes,
+        }
         for name, text in tree_pages(written, json.loads(json.dumps(report)), manifest).items():
             write_new(folder / name, text)
         internal = {"rows": {"read": rows.read, "dropped": rows.dropped}, "audit": audit.to_dict()}
         records = {"internal.json": internal_record(target, draft.spec, source_hash(draft.spec), internal)}
         by_others = partial(_audited_by_others, audit=audit, rows=rows.read)
-        publish(folder, target, manifest, load=by_others, records=records, hashes=hashes, replace=replace)
+        publish(folder, target, manifest, audit=by_others, records=records, replace=replace)
     return report
 
 
@@ -203,11 +176,8 @@ def _audited_by_others(folder: Path, *, audit: TreeAudit, rows: int) -> None:
     """Load and audit what was written, as others will; its training rows were read by the audit of the tree."""
     from anonfit.auditing.tree_folder import check_tree_folder, open_tree_folder
 
-    try:
-        load_tree_folder(folder)
-        findings = check_tree_folder(open_tree_folder(folder), audit, rows, expected_tree_report)
-    except AnonfitError as error:
-        raise AuditFailed(f"what was written cannot be loaded, so nothing is published: {error}") from None
+    load_tree_folder(folder)
+    findings = check_tree_folder(open_tree_folder(folder), audit, rows, expected_tree_report)
     require_passed(replaced(audit, spans=replaced(audit.spans, findings=tuple(findings))), "tree")
 
 

@@ -9,7 +9,15 @@ from typing import Any
 from anonfit.errors import listed
 from anonfit.privacy.disclosure import Disclosed
 from anonfit.recoding.columns import RecodedColumn
-from anonfit.report.words import attack_sentences, board_content, diversity_content, joined, share_text
+from anonfit.report.words import (
+    Json,
+    attack_sentences,
+    board_content,
+    diversity_content,
+    joined,
+    sentences_of,
+    share_text,
+)
 from anonfit.tables.schema import Role, Schema
 
 ATTACKER = (
@@ -23,46 +31,6 @@ ATTACKER_OF_ONE = (
     "the person, and wants to find the person's record or learn more about the person from it."
 )
 
-ACROSS_GROUPS = (
-    "What can be learned across groups: a model of how a sensitive column goes with the quasi-identifiers, learned "
-    "from all groups, may be surer of a person's value than the person's group by itself (see the attack)."
-)
-RARE = (
-    "That somebody's value is missing or rare: the recoding has a place for missing values where there are some, and "
-    "one ('other') for the names that too few persons have, however few these are."
-)
-KNOWLEDGE = "What the attacker knows beyond the quasi-identifiers, such as a raw column's value."
-IN_COMMON = (
-    "What all or nearly all members of a group have in common: k-anonymity does not hide it (see the columns below)."
-)
-SEVERAL_RELEASES = "Several releases of the same table, or of tables about the same persons, put side by side."
-LINKED_ROWS = "A person's several rows linked to each other by outside knowledge."
-AS_SMALL_AS_ALLOWED = "What can be concluded from the fact that regions were made as small as the demand allows."
-MINIMALITY = (
-    "Minimality: a group that was left whole although its parts had enough persons tells that a demand on their values "
-    "stood against dividing it. Who knows the method, the demands and the quasi-identifiers of the whole group can "
-    "sometimes conclude from that more than the group by itself tells."
-)
-ACROSS = (
-    "Who knows columns of several quasi-identifiers of a person together: what is asked holds for each of them alone, "
-    "and figures on groups of all columns at once are about this stronger attacker."
-)
-COLUMNS_TOGETHER = "Several sensitive columns together: each demand looks at its own column, and one may tell another."
-TARGETS = (
-    "What groups tell of the targets: regions were made to tell these apart, so they can be inferred from a person's "
-    "region more or less surely (see the columns below)."
-)
-CAPPED_TARGETS = (
-    "What groups tell of the targets within the cap on their classes: regions were made to tell these apart."
-)
-SEVERAL_VALUES = (
-    "Persons with several values: a person counts once for each value that the person has in a group, so the shares "
-    "that demands look at are of persons and values together. A value that every person of a group has may still have "
-    "a small share, and is then certain."
-)
-CHOSEN_SELECTIONS = (
-    "Who chose the selections and knows their texts: the figures of many that are nearly equal tell more than one."
-)
 UNSEEN = "Roles, demands and k were proposed by anonfit init and accepted unseen: nobody said that they looked at them."
 UNCHECKED = "What was asked could not be checked."
 PRESETS = {"tools": "common tools", "ema-0070": "EMA 0070, PRCI", "strict": "strict"}
@@ -89,47 +57,44 @@ TECHNIQUE = {
 }
 
 
-def _not_covered(report: Mapping[str, Any], schema: Schema, recoded: Sequence[RecodedColumn]) -> list[str]:
+def consented(asked: Json) -> list[str]:
+    """What is given away by settings that were consented to."""
+    return [text for (key, word), text in CONSENTED.items() if asked.get(key) == word]
+
+
+def _not_covered(report: Json, schema: Schema, recoded: Sequence[RecodedColumn]) -> list[str]:
     """What the evidence says nothing about: what was consented to first, then what this release's settings bring."""
-    asked, selections, formulas = report["asked"], report["selections"], report["formulas"]
-    sentences = [text for (key, word), text in CONSENTED.items() if asked.get(key) == word]
-    sentences += [KNOWLEDGE, IN_COMMON]
-    is_capped = asked["max_confidence"] < 1
-    guarded = {demand["column"] for demand in asked["diversity"]}
-    if any(target["used"] for target in asked["targets"]):
-        sentences.append(CAPPED_TARGETS if is_capped else TARGETS)
-    if len(guarded) > 1:
-        sentences.append(COLUMNS_TOGETHER)
-    if schema.of_role(Role.ENTITY) and (guarded or is_capped):
-        sentences.append(SEVERAL_VALUES)
-    if schema.of_role(Role.SENSITIVE):
-        sentences.append(ACROSS_GROUPS)
-    if any(column.has_missing or getattr(column, "other", None) for column in recoded):
-        sentences.append(RARE)
-    sentences.append(MINIMALITY if guarded or is_capped else AS_SMALL_AS_ALLOWED)
-    if selections is not None and (selections.get("answers") or selections.get("selections")):
-        sentences.append(CHOSEN_SELECTIONS)
-    if asked.get("several_quasi_identifiers"):
-        sentences.append(ACROSS)
-    sentences += [SEVERAL_RELEASES, LINKED_ROWS]
-    return [*sentences, FORMULAS.format(listed(formulas, 20))] if formulas else sentences
+    asked, selections, formulas = report["asked"], report["selections"] or {}, report["formulas"]
+    sentences = sentences_of(
+        "not_covered.txt",
+        guarded=len({demand["column"] for demand in asked["diversity"]}),
+        capped=asked["max_confidence"] < 1,
+        steered=any(target["used"] for target in asked["targets"]),
+        has_entities=schema.of_role(Role.ENTITY),
+        has_sensitive=schema.of_role(Role.SENSITIVE),
+        has_rare=any(column.has_missing or getattr(column, "other", None) for column in recoded),
+        selections=selections.get("answers") or selections.get("selections"),
+        several=asked.get("several_quasi_identifiers"),
+    )[""]
+    runnable = [FORMULAS.format(listed(formulas, 20))] if formulas else []
+    return [*consented(asked), *sentences, *runnable]
 
 
 def _columns(
-    asked: Mapping[str, Any], schema: Schema, columns: Sequence[RecodedColumn], different: Mapping[str, int | None]
+    asked: Json, schema: Schema, columns: Sequence[RecodedColumn], different: Mapping[str, int | None]
 ) -> list[dict[str, Any]]:
     """One line per column: its role, what was done to it, and how many different values the release has."""
-    recoded = {column.name: column for column in columns}
-    generalized_targets = {target["column"] for target in asked["targets"]} & set(recoded)
-    lines = []
-    for column in schema.columns:
-        technique = "generalized (target)" if column.name in generalized_targets else TECHNIQUE[column.role]
-        line: dict[str, Any] = {"name": column.name, "role": str(column.role), "technique": technique}
-        if column.name in recoded:
-            line["type"] = str(recoded[column.name].type)
-            line["different"] = different[column.name]
-        lines.append(line)
-    return lines
+    more = {column.name: {"type": str(column.type), "different": different[column.name]} for column in columns}
+    generalized_targets = {target["column"] for target in asked["targets"]} & set(more)
+    return [
+        {
+            "name": column.name,
+            "role": str(column.role),
+            "technique": "generalized (target)" if column.name in generalized_targets else TECHNIQUE[column.role],
+            **more.get(column.name, {}),
+        }
+        for column in schema.columns
+    ]
 
 
 def read_content(read: int, kept: int, *left_out: Disclosed) -> Disclosed:
@@ -137,43 +102,7 @@ def read_content(read: int, kept: int, *left_out: Disclosed) -> Disclosed:
     return f"{kept} or slightly more" if any(isinstance(number, str) for number in left_out) else read
 
 
-def report_content(
-    schema: Schema,
-    recoded: Sequence[RecodedColumn],
-    *,
-    asked: Mapping[str, Any],
-    rows: Mapping[str, Any],
-    different: Mapping[str, int | None],
-    formulas: Sequence[str],
-    selections: Mapping[str, Any] | None,
-    attack: Mapping[str, Any] | None,
-    figures: Mapping[str, Any],
-    audit: Mapping[str, Any],
-) -> dict[str, Any]:
-    """The report. In the public one every figure is of the released file, or obeys the disclosure rule.
-
-    `different` says how many different labels each released column has, `formulas` which columns have texts that a
-    spreadsheet may run, where the file is one that it opens.
-    """
-    content = {
-        "format": "anonfit report",
-        "version": 1,
-        "asked": dict(asked),
-        "attacker": None,
-        "not_covered": [],
-        "rows": dict(rows),
-        "columns": [{"name": column.name, "different": different[column.name]} for column in recoded],
-        "formulas": list(formulas),
-        "diversity": [],
-        "selections": None if selections is None else dict(selections),
-        "attack": None if attack is None else dict(attack),
-        **figures,
-        "audit": dict(audit),
-    }
-    return content | following(content, schema, recoded)
-
-
-def following(report: Mapping[str, Any], schema: Schema, recoded: Sequence[RecodedColumn]) -> dict[str, Any]:
+def following(report: Json, schema: Schema, recoded: Sequence[RecodedColumn]) -> dict[str, Any]:
     """The parts of a report that follow from its other parts, from roles and from the columns of the recoding."""
     asked, attack = report["asked"], report["attack"]
     different = {line["name"]: line.get("different") for line in report["columns"]}
@@ -193,7 +122,7 @@ def nothing_asked(name: str, reason: str) -> str:
     return f"{name}: nothing was asked, so everybody in a group may have the same value. The reason given: “{reason}”."
 
 
-def verdict(report: Mapping[str, Any]) -> dict[str, list[str]]:
+def verdict(report: Json) -> dict[str, list[str]]:
     """What was asked and met, what was asked and missed, and what nobody asked, in sentences."""
     audit, asked = report["audit"], report["asked"]
     missed = [finding["sentence"] for finding in audit["findings"] if finding["met"] is False]
@@ -208,7 +137,7 @@ def verdict(report: Mapping[str, Any]) -> dict[str, list[str]]:
     }
 
 
-def _met(asked: Mapping[str, Any]) -> list[str]:
+def _met(asked: Json) -> list[str]:
     several, guarded = asked.get("several_quasi_identifiers"), [demand["column"] for demand in asked["diversity"]]
     if several:
         sentences = [
@@ -225,18 +154,14 @@ def _met(asked: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
-def _above(thresholds: Sequence[Mapping[str, Any]]) -> list[str]:
+def _above(thresholds: Sequence[Json]) -> list[str]:
     """The thresholds in use that some persons are above, unless these are what was asked."""
-    parts = [
-        f"{line['threshold']:g} ({PRESETS.get(line['name'], line['name'])}): {_persons(line)}"
-        for line in thresholds
-        if line["above"]["persons"] != 0
-    ]
+    parts = []
+    for line in thresholds:
+        if line["above"]["persons"] != 0:
+            share = share_text(line["above"])
+            persons = share if "person" in share else f"{share} of persons"
+            parts.append(f"{line['threshold']:g} ({PRESETS.get(line['name'], line['name'])}): {persons}")
     if not parts:
         return []
     return [f"Some persons can be found with a probability above thresholds in use. Above {'; above '.join(parts)}."]
-
-
-def _persons(line: Mapping[str, Any]) -> str:
-    share = share_text(line["above"])
-    return share if "person" in share else f"{share} of persons"

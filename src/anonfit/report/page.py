@@ -19,6 +19,8 @@ from anonfit.errors import RequestError, printable
 from anonfit.report.content import PRESETS
 from anonfit.report.pictures import bars, curve_lines, figure, key, paired_bars, stack, tiling_figure
 from anonfit.report.words import (
+    TEMPLATES,
+    Json,
     counted,
     joined,
     number_text,
@@ -33,8 +35,7 @@ from anonfit.runtime.files import write_file
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-TEMPLATES = Path(__file__).parent / "templates"
-Report = Mapping[str, Any]
+Report = Json
 """What is in report.json, or in the owner's internal record."""
 HEADLINES = {
     "missed": ("Asked and missed", "bad"),
@@ -68,7 +69,6 @@ ANNEX = {
 }
 """Sections by the names of their templates; one of which a report has nothing to tell is left out."""
 HOLDS = {True: "holds", False: "does not hold", None: "could not be checked"}
-COLUMN_METRICS = {"ncp": "NCP", "together": "Pairs not told apart"}
 MOST_CURVES = 6
 SPANS = (
     ("s0", "at most 5 % of all fit the label"),
@@ -81,10 +81,6 @@ OF_ALL_TOGETHER = (
     "Each quasi-identifier alone holds what was asked of it. The figures here are about someone who knows all of them "
     "together, of whom nothing was asked."
 )
-ATTACKERS = {
-    "prosecutor": "knows that the person is in the file",
-    "journalist": "knows that the person is in the population",
-}
 
 
 # --- lines and pictures -----------------------------------------------------------------------------------------
@@ -145,9 +141,10 @@ def findings(audit: Report) -> list[tuple[str, str]]:
 
 def attackers(audit: Report) -> list[tuple[str, ...]]:
     """A line for each attacker whose risk was measured."""
+    known = {"prosecutor": "in the file", "journalist": "in the population"}
     rows = [
-        (name, knows, share_text(risk["highest"]), share_text(risk["average"]))
-        for name, knows in ATTACKERS.items()
+        (name, f"knows that the person is {place}", share_text(risk["highest"]), share_text(risk["average"]))
+        for name, place in known.items()
         if (risk := audit.get(name))
     ]
     return [*rows, ("marketer", "links everybody at once", "", share_text(audit["marketer"]))]
@@ -190,45 +187,47 @@ def _targets(curve: Report) -> list[str]:
 
 def curve_table(curve: Report) -> dict[str, Any]:
     """The heads of the figures that were measured over k, and a row for each k."""
-    names = _targets(curve)
+    points = curve["points"]
     rest = {
         "Precision of selections": "precision",
         "Detail kept": "kept",
         "Highest risk": "highest_risk",
         "Average risk": "average_risk",
     }
-    rows = []
-    for point in curve["points"]:
-        values = {target["column"]: target["value"] for target in point["targets"]}
-        rows.append([*(values.get(name) for name in names), *(point[name] for name in rest.values())])
-    heads = [*names, *rest]
-    used = [index for index in range(len(heads)) if any(row[index] is not None for row in rows)]
-    cells = [["none" if row[index] is None else percent(row[index]) for index in used] for row in rows]
-    numbers = [str(point["k"]) for point in curve["points"]]
+    figures = [
+        *((name, _values_of(points, name)) for name in _targets(curve)),
+        *((head, [point[name] for point in points]) for head, name in rest.items()),
+    ]
+    measured = [(head, values) for head, values in figures if any(value is not None for value in values)]
+    cells = zip(
+        *(["none" if value is None else percent(value) for value in values] for _, values in measured), strict=True
+    )
     return {
-        "heads": [heads[index] for index in used],
-        "rows": [[k, *row] for k, row in zip(numbers, cells, strict=True)],
+        "heads": [head for head, _ in measured],
+        "rows": [[str(point["k"]), *row] for point, row in zip(points, cells, strict=True)],
     }
+
+
+def _values_of(points: Sequence[Report], target: str) -> list[float | None]:
+    return [{line["column"]: line["value"] for line in point["targets"]}.get(target) for point in points]
 
 
 def curves(curve: Report) -> list[Markup]:
     """A picture for each target, with the detail that is kept; of that alone where there is no target."""
-    names: list[str | None] = [*_targets(curve)[:MOST_CURVES]]
-    return [_curve(curve["points"], name) for name in names or [None]]
-
-
-def _curve(points: Sequence[Report], name: str | None) -> Markup:
+    points = curve["points"]
     kept = [point["kept"] for point in points]
-    lines, caption = [kept], "Detail kept"
-    if name is not None:
-        values = [{target["column"]: target["value"] for target in point["targets"]}.get(name) for point in points]
-        lines, caption = [values, kept], f"{name} (line) and detail kept (dashed)"
-    words = ", ".join(
-        f"k = {point['k']}: {share_in_words(value)}" for point, value in zip(points, lines[0], strict=True)
-    )
+    lines = [
+        ([_values_of(points, name), kept], f"{name} (line) and detail kept (dashed)")
+        for name in _targets(curve)[:MOST_CURVES]
+    ]
     places = [(f"{point['k']:,}", f"{100 * point['highest_risk']:.3g} %") for point in points]
-    drawn = curve_lines(places, lines, ("k", "risk"), f"{caption} by k. {words}")
-    return figure(drawn, f"{caption} by k, with the highest risk that k allows.")
+    pictures = []
+    for values, caption in lines or [([kept], "Detail kept")]:
+        shares = zip(points, values[0], strict=True)
+        words = ", ".join(f"k = {point['k']}: {share_in_words(value)}" for point, value in shares)
+        drawn = curve_lines(places, values, ("k", "risk"), f"{caption} by k. {words}")
+        pictures.append(figure(drawn, f"{caption} by k, with the highest risk that k allows."))
+    return pictures
 
 
 def ways(exploration: Report) -> list[tuple[str, ...]]:
@@ -254,9 +253,10 @@ def _way(line: Report) -> str:
 
 def lost(losses: Report) -> dict[str, Any]:
     """The heads of the metrics of columns, those without a title by their names as words, and a row for each column."""
+    titles = {"ncp": "NCP", "together": "Pairs not told apart"}
     names = [name for name in losses["columns"][0] if name not in ("column", "weight", "squares")]
     return {
-        "heads": [COLUMN_METRICS.get(name, name.replace("_", " ").capitalize()) for name in names],
+        "heads": [titles.get(name, name.replace("_", " ").capitalize()) for name in names],
         "rows": [
             (line["column"], f"{line['weight']:.2f}", *(percent(line[name]) for name in names))
             for line in losses["columns"]
@@ -286,7 +286,7 @@ class Head(NamedTuple):
 
 def _heads(words: str, more: Iterable[Sequence[str]] = ()) -> list[Head]:
     """The heads of a table, such as `Column|name; Kept|number`, and then `more`."""
-    return [Head(*head.split("|")) for head in words.split("; ") if head] + [Head(*head) for head in more]
+    return [Head(*head) for head in (*(head.split("|") for head in words.split("; ") if head), *more)]
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
@@ -315,12 +315,13 @@ def _shown(value: Any) -> Any:
     return printable(str(value))
 
 
-def environment(*folders: Path) -> Environment:
-    """The templates of some folders and then those here, with the filters, macros and pictures of all pages."""
+@cache
+def _environment() -> Environment:
+    """The templates, with the filters, macros and pictures of all pages."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     made = Environment(
-        loader=FileSystemLoader([*folders, TEMPLATES]),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -335,11 +336,6 @@ def environment(*folders: Path) -> Environment:
     macros: Any = made.get_template("macros.html").module
     made.globals |= {name: macro for name, macro in vars(macros).items() if not name.startswith("_")}
     return made
-
-
-@cache
-def _environment() -> Environment:
-    return environment()
 
 
 def page(template: str, **context: Any) -> str:

@@ -73,11 +73,11 @@ def figure(picture: Markup, caption: str) -> Markup:
 
 def key(entries: Sequence[tuple[str, str]]) -> Markup:
     """What colours mean."""
-    boxes = {colour: shape("rect", width=10, height=10, class_=colour) for colour, _ in entries}
-    items = (
-        element("li", together([element("svg", boxes[colour], viewBox="0 0 10 10", aria_hidden="true"), span]))
-        for colour, span in ((colour, element("span", name)) for colour, name in entries)
-    )
+    items = []
+    for colour, name in entries:
+        box = shape("rect", width=10, height=10, class_=colour)
+        drawn = element("svg", box, viewBox="0 0 10 10", aria_hidden="true")
+        items.append(element("li", together([drawn, element("span", name)])))
     return element("ul", together(items), class_="key")
 
 
@@ -131,15 +131,12 @@ def intervals(lines: Sequence[tuple[str, float | None, float | None, str]], labe
         parts.append(text(left - 8, y + 4, shortened(name, 24), anchor="end"))
         parts.append(shape("line", x1=left, x2=WIDTH - right, y1=y, y2=y, class_="line"))
         if value is not None:
-            begin, middle, end = (left + scale * (at - low) for at in _around(value, deviation or 0.0))
+            around = (value - (deviation or 0.0), value, value + (deviation or 0.0))
+            begin, middle, end = (left + scale * (at - low) for at in around)
             parts.append(shape("line", x1=begin, x2=end, y1=y, y2=y, class_="axis"))
             parts.append(shape("circle", cx=middle, cy=y, r=4, class_="s1"))
         parts.append(text(WIDTH - right + 8, y + 4, words, "soft"))
     return svg(WIDTH, 20.0 * len(lines) + 6, parts, label)
-
-
-def _around(value: float, deviation: float) -> tuple[float, float, float]:
-    return value - deviation, value, value + deviation
 
 
 def curve_lines(
@@ -188,7 +185,13 @@ def tiling_figure(tiling: Mapping[str, Any], k: int) -> Markup:
     (across, across_stretched), (up, up_stretched) = _places(tiling["across"]), _places(tiling["up"])
     bounds = (1.5 * k, 2 * k, 4 * k)
     names = shortened(tiling["across"]["column"], 30), shortened(tiling["up"]["column"], 30)
-    parts = [_rectangle(rectangle, across, up, bounds) for rectangle in tiling["rectangles"]]
+    room, parts = WIDTH - LEFT - 6, []
+    for left, right, bottom, top, persons in tiling["rectangles"]:
+        # The darkest for the fewest; those that are divided further count as the largest.
+        colour = "s4" if persons == 0 else f"s{sum(persons is None or persons >= bound for bound in bounds)}"
+        place = {"x": LEFT + room * across[left], "y": TOP + HEIGHT * (1 - up[top])}
+        size = {"width": room * (across[right] - across[left]), "height": HEIGHT * (up[top] - up[bottom])}
+        parts.append(shape("rect", **place, **size, class_=f"{colour} edge"))
     parts += _ticks_across(tiling["across"], across) + _ticks_up(tiling["up"], up)
     label = f"{len(tiling['rectangles'])} regions as rectangles over {names[0]} (across) and {names[1]} (up)."
     drawn = svg(WIDTH, TOP + HEIGHT + 40, parts, label)
@@ -217,26 +220,6 @@ def _caption(tiling: Mapping[str, Any], *, stretched: bool) -> str:
     return " ".join(words)
 
 
-def _rectangle(
-    rectangle: Sequence[Any], across: Sequence[float], up: Sequence[float], bounds: Sequence[float]
-) -> Markup:
-    left, right, bottom, top, persons = rectangle
-    room = WIDTH - LEFT - 6
-    colour = "s4"
-    if persons is None:
-        colour = "s3"
-    elif persons:
-        colour = f"s{sum(persons >= bound for bound in bounds)}"  # the darkest for the fewest
-    return shape(
-        "rect",
-        x=LEFT + room * across[left],
-        y=TOP + HEIGHT * (1 - up[top]),
-        width=room * (across[right] - across[left]),
-        height=HEIGHT * (up[top] - up[bottom]),
-        class_=f"{colour} edge",
-    )
-
-
 def _number(edge: str, scale: str) -> float:
     if scale == "number":
         return float(edge)
@@ -261,8 +244,8 @@ def _places(axis: Mapping[str, Any]) -> tuple[list[float], bool]:
     beyond = OPEN * (known[-1] - known[0])
     low = known[0] - (beyond if numbers[0] is None else 0)
     high = known[-1] + (beyond if numbers[-1] is None else 0)
-    filled = [low if numbers[0] is None else numbers[0], *numbers[1:-1], high if numbers[-1] is None else numbers[-1]]
-    return [((low if number is None else number) - low) / (high - low) for number in filled], False
+    inner = [low if number is None else number for number in numbers[1:-1]]
+    return [(number - low) / (high - low) for number in (low, *inner, high)], False
 
 
 def _ticks_across(axis: Mapping[str, Any], places: Sequence[float]) -> list[Markup]:

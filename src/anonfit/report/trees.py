@@ -15,9 +15,9 @@ from anonfit.algorithms.trees.released import Populations, ReleasedTree
 from anonfit.engines.tree import LEAF
 from anonfit.errors import listed, printable
 from anonfit.privacy.disclosure import Disclosed
-from anonfit.report.content import CONSENTED, SEVERAL_RELEASES
+from anonfit.report.content import consented
 from anonfit.report.pictures import TEXT, element, shape, text, together
-from anonfit.report.words import shortened
+from anonfit.report.words import Json, sentences_of, shortened
 
 ATTACKER = (
     "The assumed attacker has the tree and knows, of everybody whose row it was taught with, all public columns "
@@ -27,40 +27,20 @@ SPANS = (
     "A span is the set of leaves that a person can be in as far as public columns say, whatever the private ones are. "
     "Persons of one span cannot be told apart by the tree."
 )
-BEYOND = "What the attacker knows beyond the public columns, such as the private value of some persons."
-IN_COMMON = (
-    "What all or nearly all persons of a span have in common: k-anonymity does not hide it (for the class, see "
-    "exposed)."
-)
-CUTS = (
-    "That the tree tests a private column at all, and where: a cut lies between values of training persons, and a name "
-    "of a private column that is not declared is one that at least k of them have."
-)
-CLASSES = "That there is somebody of a class: every class of a training person is named, however few have it."
-MINIMALITY = "What can be concluded from the fact that the tree was grown as far as the demand allows."
-OUTSIDERS = "Persons whose rows the tree was not taught with: it predicts their class, too."
 
 
-def asked_of_tree(
-    tree: ReleasedTree,
-    *,
-    k: int,
-    diversity: Sequence[Mapping[str, Any]],
-    max_confidence: float,
-    variant: str,
-    cut_points: str,
-) -> dict[str, Any]:
-    """What was asked of a tree."""
+def asked_of_tree(tree: ReleasedTree, tables: Json, diversity: Sequence[Json]) -> dict[str, Any]:
+    """What was asked of a tree, by the tables of its public spec and its demands on private columns."""
     return {
-        "k": k,
+        "k": tables["privacy"]["k"],
         "public": list(tree.public),
         "private": list(tree.private),
         "class": tree.target,
         "class_is_public": tree.class_is_public,
         "diversity": [dict(demand) for demand in diversity],
-        "max_confidence": max_confidence,
-        "variant": variant,
-        "cut_points": cut_points,
+        "max_confidence": tables["privacy"]["max_confidence"],
+        "variant": tables["method"]["variant"],
+        "cut_points": tables["method"]["cut_points"],
         "populations": str(tree.populations),
     }
 
@@ -72,12 +52,9 @@ TOLD_OF_LEAVES = {
 }
 
 
-def tree_content(
-    tree: ReleasedTree, *, asked: Mapping[str, Any], rows: Mapping[str, Disclosed], audit: Mapping[str, Any]
-) -> dict[str, Any]:
+def tree_content(tree: ReleasedTree, *, asked: Json, rows: Mapping[str, Disclosed], audit: Json) -> dict[str, Any]:
     """The content of audit.json; `rows` says how many were read and dropped."""
-    named = [] if tree.populations == Populations.MAJORITY else [CLASSES]
-    consented = [text for (key, word), text in CONSENTED.items() if asked.get(key) == word]
+    sentences = sentences_of("tree_not_covered.txt", names_classes=tree.populations != Populations.MAJORITY)[""]
     return {
         "format": "anonfit tree audit",
         "version": 1,
@@ -90,7 +67,7 @@ def tree_content(
         },
         "attacker": ATTACKER,
         "spans": SPANS,
-        "not_covered": [*consented, BEYOND, IN_COMMON, CUTS, *named, MINIMALITY, SEVERAL_RELEASES, OUTSIDERS],
+        "not_covered": [*consented(asked), *sentences],
         "audit": dict(audit),
     }
 
@@ -244,28 +221,20 @@ def drawn_svg(tree: ReleasedTree) -> str:
     drawing = _measured(root, _deepest(root))
     parts = _drawn(root, drawing)
     end = drawing.left(drawing.deepest) + drawing.tests[drawing.deepest] + GAP
-    longest = max(len(node.persons) for node in _all(root, drawing.deepest))
+    longest = max(len(node.persons) for node in _walk(root, drawing.deepest))
     width = max(end + (BAR + 12 if tree.bins is not None else 0) + 1.2 * TEXT * longest, 560.0) + MARGIN
     height = drawing.line + 12
-    inside = together(
-        [
-            element("title", f"Decision tree for {tree.target}"),
-            element("style", STYLE),
-            shape("rect", width=width, height=height, class_="all"),
-            *_head(tree, cut=root.leaves > MOST_LEAVES),
-            *parts,
-            *_bars(root, drawing, end),
-        ]
-    )
-    picture = element(
-        "svg",
-        inside,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {width:.0f} {height:.0f}",
-        width=f"{width:.0f}",
-        height=f"{height:.0f}",
-        role="img",
-    )
+    inside = [
+        element("title", f"Decision tree for {tree.target}"),
+        element("style", STYLE),
+        shape("rect", width=width, height=height, class_="all"),
+        *_head(tree, cut=root.leaves > MOST_LEAVES),
+        *parts,
+        *_bars(root, drawing, end),
+    ]
+    sizes = {"width": f"{width:.0f}", "height": f"{height:.0f}"}
+    box, namespace = f"0 0 {width:.0f} {height:.0f}", "http://www.w3.org/2000/svg"
+    picture = element("svg", together(inside), xmlns=namespace, viewBox=box, **sizes, role="img")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{picture}\n'
 
 
@@ -297,18 +266,16 @@ def _deepest(root: DrawnNode) -> int:
         level, depth = below, depth + 1
 
 
-def _all(root: DrawnNode, deepest: int) -> Iterator[DrawnNode]:
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        yield node
-        if node.depth < deepest:
-            stack.extend(node.children)
+def _walk(node: DrawnNode, deepest: int) -> Iterator[DrawnNode]:
+    """All that is drawn of a tree, each node after those below it; it is not deep, as it has not many leaves."""
+    for child in node.children if node.depth < deepest else ():
+        yield from _walk(child, deepest)
+    yield node
 
 
 def _measured(root: DrawnNode, deepest: int) -> _TreeDrawing:
     drawing = _TreeDrawing(deepest, [0.0] * (deepest + 1), [0.0] * (deepest + 1))
-    for node in _all(root, deepest):
+    for node in _walk(root, deepest):
         width = 1.12 * TEXT * len(shortened(node.answer, LONGEST)) + (14 if node.depth else 0)
         drawing.answers[node.depth] = max(drawing.answers[node.depth], width)
         words = _node_words(node, deepest)
@@ -326,14 +293,8 @@ def _drawn(root: DrawnNode, drawing: _TreeDrawing) -> list[Markup]:
     """Nodes and lines; children come before their parent, which stands in the middle of them."""
     parts: list[Markup] = []
     heights: dict[int, float] = {}
-    stack: list[tuple[DrawnNode, bool]] = [(root, False)]
-    while stack:
-        node, is_done = stack.pop()
+    for node in _walk(root, drawing.deepest):
         below = node.children if node.depth < drawing.deepest else ()
-        if below and not is_done:
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(below))
-            continue
         if below:
             y = (heights[below[0].number] + heights[below[-1].number]) / 2
             parts.extend(_edges(node, y, [(child, heights[child.number]) for child in below], drawing))
@@ -374,11 +335,8 @@ def _edges(
 def _bars(root: DrawnNode, drawing: _TreeDrawing, x: float) -> Iterator[Markup]:
     """The classes of every leaf at the end of its line, and what is told of them."""
     line = HEAD
-    stack = [root]
-    while stack:
-        node = stack.pop()
+    for node in _walk(root, drawing.deepest):
         if node.children and node.depth < drawing.deepest:
-            stack.extend(reversed(node.children))
             continue
         if node.tested is None and node.persons:
             after = drawing.left(node.depth) + 1.25 * TEXT * len(shortened(node.predicts, LONGEST)) + 8

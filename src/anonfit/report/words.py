@@ -5,13 +5,21 @@ targets, what came of the attack, and what a data steward hands to a review boar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from anonfit.privacy.catalogue import MODELS
 from anonfit.privacy.likeness import MaxConfidence
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+Json = Mapping[str, Any]
+"""Parts of reports, manifests and audits, as plain data."""
 SPACE = "\u00a0"
 """A space at which no line is broken."""
 
@@ -67,6 +75,52 @@ def counted(number: Any, singular: str, plural: str = "") -> str:
     return f"{value_text(number)} {singular if number == 1 else plural or f'{singular}s'}"
 
 
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@cache
+def _texts(finalize: Callable[[Any], Any]) -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(  # noqa: S701 - they are no pages
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=finalize,
+    )
+
+
+def text_of(template: str, *, finalize: Callable[[Any], Any] = str, **context: Any) -> str:
+    """A text by its template, in which nothing is escaped but by `finalize`; functions of the context are filters."""
+    texts = _texts(finalize)
+    texts.filters |= {name: function for name, function in context.items() if callable(function)}
+    return texts.get_template(template).render(**context)
+
+
+ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "#": r"\#"})
+"""Of values among sentences: a name may have line ends, or begin as a title does."""
+
+
+def _escaped(value: Any) -> str:
+    return str(value).translate(ESCAPES)
+
+
+def sentences_of(template: str, **context: Any) -> dict[str, list[str]]:
+    """The sentences of a text, one a line, by the titles above them, which begin with #; without a title by none."""
+    text = text_of(template, finalize=_escaped, **context)
+    sentences: dict[str, list[str]] = {"": []}
+    title = ""
+    for line in text.removesuffix("\n").split("\n"):
+        if line.startswith("# "):
+            title = line.removeprefix("# ")
+            sentences[title] = []
+        else:
+            sentences[title].append(re.sub(r"\\(.)", lambda sign: "\n" if sign[1] == "n" else sign[1], line))
+    return sentences
+
+
 # --- what was found ---------------------------------------------------------------------------------------------
 
 TIE = 1e-9
@@ -74,39 +128,27 @@ TIE = 1e-9
 SHORT = (Decimal("1e-6"), Decimal("1e15"))
 """Figures between these are written out, others with an exponent."""
 
-Measured = Mapping[str, Any]
-"""An entry of `diversity` of a public audit."""
 
-
-def diversity_content(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
+def diversity_content(audit: Json) -> list[dict[str, Any]]:
     """A sentence for each model that was measured of a column; `audit` is a public one."""
     return [
-        {
-            "column": measured["column"],
-            "model": measured["model"],
-            "met": measured["met"],
-            "sentence": _within(measured),
-        }
+        {name: measured[name] for name in ("column", "model", "met")} | {"sentence": _sentence(measured)}
         for measured in audit.get("diversity", ())
     ]
 
 
-def _within(measured: Measured) -> str:
+def _sentence(measured: Json) -> str:
     """The sentence of a finding; with several quasi-identifiers it says in whose groups."""
-    columns = measured["settings"].get("quasi_identifier")
-    if columns is None:
-        return _sentence(measured)
-    return _sentence(measured).replace(": ", f": in the groups of {', '.join(columns)}, ", 1)
-
-
-def _sentence(measured: Measured) -> str:
-    figure = measured["found"]
+    figure, columns = measured["found"], measured["settings"].get("quasi_identifier")
     if not isinstance(figure, int | float):  # not measured, infinite, or about too few persons to be told
-        return f"{measured['column']}: {measured['sentence']}"
-    if measured["asked"] is None:
+        words = measured["sentence"]
+    elif measured["asked"] is None:
         values = "value" if figure == 1 else "values"
-        return f"{measured['column']}: every group has at least {figure:g} different {values}; nothing was asked of it."
-    return f"{measured['column']}: {_words(measured)}"
+        words = f"every group has at least {figure:g} different {values}; nothing was asked of it."
+    else:
+        words = _words(measured)
+    where = "" if columns is None else f"in the groups of {', '.join(columns)}, "
+    return f"{measured['column']}: {where}{words}"
 
 
 def _number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
@@ -126,7 +168,7 @@ def _number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _words(measured: Measured) -> str:
+def _words(measured: Json) -> str:
     """A model's sentence with the worst group's figure, and what was asked."""
     model = MODELS.get(measured["model"], MaxConfidence)
     settings = {
@@ -138,219 +180,26 @@ def _words(measured: Measured) -> str:
     return f"{sentence} (asked: {model.bound} {_number(measured['asked'])})."
 
 
-def attack_sentences(content: Mapping[str, Any]) -> list[str]:
+def attack_sentences(content: Json) -> list[str]:
     """What came of an attack, in words."""
-    chances = content["re_identification"]
-    sentences = [
-        f"{content['persons']:,} persons were sought in the release by their exact quasi-identifiers. "
-        f"The chance of taking the right record is {chances['chance']:.2%} on average and {chances['highest']:.2%} at "
-        f"most; among all records it would be {chances['blind_chance']:.3%}."
-    ]
-    for line in content["inference"]:
-        sentences.append(_guess_sentence(line))
-        if "learned" in line:
-            sentences.append(_learned_sentence(line["column"], line["learned"]))
-    return sentences
+
+    def told(share: float | None) -> str:
+        return "a share that is not told, since too few are or are not," if share is None else f"{share:.1%}"
+
+    def off(saved: float) -> str:
+        return f"{abs(saved):.1%} {'less' if saved >= 0 else 'more'} off"
+
+    return sentences_of("attack.txt", attack=content, told=told, off=off)[""]
 
 
-def _learned_sentence(column: str, learned: Mapping[str, Any]) -> str:
-    sure, right, by_group = (
-        "a share that is not told, since too few are or are not," if share is None else f"{share:.1%}"
-        for share in (learned["sure"], learned["right"], learned["sure_by_group"])
-    )
-    of_these = f", and right for {right} of these" if learned["sure"] else ""
-    return (
-        f"{column}: a model learned from all groups together is at least {learned['at_least']:.0%} sure of the value "
-        f"of {sure} of the persons{of_these}; the groups alone make it as likely for {by_group}."
-    )
-
-
-def _off(saved: float) -> str:
-    return f"{abs(saved):.1%} {'less' if saved >= 0 else 'more'} off"
-
-
-def _guess_sentence(line: Mapping[str, Any]) -> str:
-    column = line["column"]
-    if line["kind"] == "number":
-        return (
-            f"{column}: guessing the mean of a person's group is {_off(line['error_saved'])} than guessing that of the "
-            f"table; without the person's own record, {_off(line['error_saved_by_others'])}."
-        )
-    if line["accuracy"] is None or line["baseline"] is None:
-        return f"{column}: how often it is guessed right is not told, since too few are right or wrong."
-    by_others = line["accuracy_by_others"]
-    own = "" if by_others is None else f", {by_others:.1%} without the person's own record"
-    return (
-        f"{column}: the commonest value of a person's group is right for {line['accuracy']:.1%}{own}; that of the "
-        f"table for {line['baseline']:.1%}."
-    )
-
-
-def board_content(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+def board_content(report: Json) -> list[dict[str, Any]]:
     """Paragraphs with their titles, from the rest of a report."""
-    paragraphs = [
-        ("Method", _method(report)),
-        ("Variables", _variables(report)),
-        ("Initial risk", _initial(report)),
-        ("Threshold", _threshold(report)),
-        ("Residual risk", _residual(report)),
-        ("Utility", _utility(report)),
-        ("Limits", _limits(report)),
-    ]
-    return [{"title": title, "sentences": sentences} for title, sentences in paragraphs if sentences]
-
-
-def _method(report: Mapping[str, Any]) -> list[str]:
-    asked, rows = report["asked"], report["rows"]
-    sentences = [
-        f"The table was anonymized with anonfit by {asked['algorithm']}, {_generalization(asked)}",
-        *(sentence for sentence in asked["sentences"] if not sentence.startswith("Splits were chosen")),
-        f"{value_text(rows['released'])} records were released; {_withheld(rows)}.",
-    ]
-    if asked.get("order") == "sorted":
-        sentences.append("The records were sorted by their released values, so that their order tells nothing.")
-    return sentences
-
-
-def _generalization(asked: Mapping[str, Any]) -> str:
-    if asked["algorithm"].startswith("top-down refinement"):
-        return (
-            "a generalization of every column by itself: the values of a column were divided, step by step, into parts "
-            "that do not overlap, and every record tells only the part that its value lies in."
-        )
-    return (
-        "a multidimensional generalization: the quasi-identifiers were divided together, step by step, into regions "
-        "that do not overlap, and every record tells of them only the region it lies in."
-    )
-
-
-def _withheld(rows: Mapping[str, Any]) -> str:
-    withheld, dropped = (value_text(rows[word]) if rows[word] else "none" for word in ("withheld", "dropped"))
-    return f"{withheld} were withheld because their group was too small, {dropped} were left out for missing values"
-
-
-def _variables(report: Mapping[str, Any]) -> list[str]:
-    kept = {line["column"]: line for line in report["detail"]}
-    sentences = []
-    for line in report["columns"]:
-        text = f"{line['name']}: {line['role']}, {line['technique']}"
-        if detail := kept.get(line["name"]):
-            text += (
-                f" ({line['type']}, {detail['labels']:,} different labels, {percent(detail['kept'])} of detail kept)"
-            )
-        sentences.append(f"{text}.")
-    return sentences
-
-
-def _initial(report: Mapping[str, Any]) -> list[str]:
-    risk = report["initial_risk"]
-    if risk is None:
-        return []
-    sentences = [
-        f"Before, the smallest group of persons with the same quasi-identifiers had {value_text(risk['smallest'])} "
-        f"member(s). Persons who were the only one with theirs: {share_text(risk['alone'])}. Persons who shared theirs "
-        f"with fewer than {report['asked']['k']}, themselves included: {share_text(risk['below_k'])}."
-    ]
-    if risk["average"] is not None:
-        sentences.append(f"The average risk of being found was {percent(risk['average'])}.")
-    return sentences
-
-
-def _threshold(report: Mapping[str, Any]) -> list[str]:
-    asked = report["asked"]
-    k, several = asked["k"], asked.get("several_quasi_identifiers")
-    if several:
-        sentences = [
-            f"The threshold of {joined(entry['columns'])} is k = {entry['k']}: no person may be found with a "
-            f"probability above {percent(1 / entry['k'])} by someone who knows these of the person and that the person "
-            "is in the table."
-            for entry in several
-        ]
-    else:
-        sentences = [
-            f"The threshold is k = {k}: no person may be found with a probability above {percent(1 / k)} by someone "
-            "who knows the person's quasi-identifiers and that the person is in the table."
-        ]
-    presets = [f"{line['threshold']:g} ({line['source']})" for line in report["audit"]["prosecutor"]["above"]]
-    return [*sentences, f"For comparison, thresholds in use: {'; '.join(presets)}."]
-
-
-def _residual(report: Mapping[str, Any]) -> list[str]:
-    audit = report["audit"]
-    risk = audit["prosecutor"]
-    sentences = [
-        "The written file was audited by a program that shares no code with the one that made it. "
-        f"{'It holds' if audit['passed'] else 'It does not hold'} all that was asked: {_smallest_groups(audit)}.",
-        *([TOGETHER] if audit["sets"] else []),
-        f"Highest risk of being found {share_text(risk['highest'])}, average {share_text(risk['average'])} "
-        f"(prosecutor); an attacker who links everybody is right for {share_text(audit['marketer'])} (marketer).",
-    ]
-    above = [f"{line['threshold']:g}: {share_text(line['above'])}" for line in risk["above"]]
-    sentences.append(f"Persons whose risk is above the thresholds in use: {'; '.join(above)}.")
-    sentences += [line["sentence"] for line in report["diversity"]]
-    return sentences + list((report.get("attack") or {}).get("sentences", ()))
-
-
-TOGETHER = (
-    "The following figures are about someone who knows all quasi-identifiers together, of whom nothing was asked."
-)
-
-
-def _smallest_groups(audit: Mapping[str, Any]) -> str:
-    """The smallest group, of each quasi-identifier where there are several."""
-    if not audit["sets"]:
-        sizes = audit["sizes"]
-        return f"the smallest of {value_text(sizes['groups'])} groups has {value_text(sizes['smallest'])} persons"
-    return "; ".join(
-        f"the smallest of {value_text(entry['sizes']['groups'])} groups of {joined(entry['columns'])} has "
-        f"{value_text(entry['sizes']['smallest'])} persons"
-        for entry in audit["sets"]
-    )
-
-
-def _utility(report: Mapping[str, Any]) -> list[str]:
-    sentences = []
-    kept = [line["kept"] for line in report["detail"]]
-    if kept:
-        sentences.append(
-            f"Of the detail of the quasi-identifiers, {percent(sum(kept) / len(kept))} was kept on average, from "
-            f"{percent(min(kept))} to {percent(max(kept))} by column."
-        )
-    sentences += [_prediction(line) for line in report["predictions"] if line["regions"] is not None]
-    if report["comparison"] is not None:
-        sentences += [_compared(line) for line in report["comparison"]["targets"] if line["gain"] is not None]
-    asked = report["selections"] or {}
-    answers = asked.get("answers") or asked.get("selections") or ()
-    precisions = [line["precision"] for line in answers if line["precision"] is not None]
-    if precisions:
-        precision = " to ".join(dict.fromkeys([percent(min(precisions)), percent(max(precisions))]))
-        sentences.append(
-            f"Selections of which may be told: {len(precisions)} of {len(answers)}, answered with a precision of "
-            f"{precision}."
-        )
-    return sentences
-
-
-def _prediction(line: Mapping[str, Any]) -> str:
-    if line["measure"] == "accuracy":
-        whole = "" if line["table"] is None else f"; from the whole table, {percent(line['table'])}"
-        return f"{line['column']}: predicted right for {percent(line['regions'])} from the others of a group{whole}."
-    return f"{line['column']}: the others of a group explain {percent(max(line['regions'], 0.0))} of its variance."
-
-
-def _compared(line: Mapping[str, Any]) -> str:
-    noise = "" if line["noise"] is None else f" (two standard errors: {number_text(100 * line['noise'])})"
-    return (
-        f"{line['column']}: on held-out records, regions made for the purpose are at {percent(line['purpose'])} "
-        f"{line['measure']}, regions of the same k made blind at {percent(line['blind'])}: a difference of "
-        f"{100 * line['gain']:+.1f} points{noise}."
-    )
-
-
-def _limits(report: Mapping[str, Any]) -> Sequence[str]:
-    names = report["asked"]["quasi_identifiers"]
-    return [
-        report["attacker"],
-        f"Quasi-identifiers: {joined(names)}. Not covered by this assessment:",
-        *report["not_covered"],
-    ]
+    words: Any = {
+        "figure": value_text,
+        "share": share_text,
+        "percent": percent,
+        "number": number_text,
+        "joined": joined,
+    }
+    paragraphs = sentences_of("board.txt", report=report, **words)
+    return [{"title": title, "sentences": sentences} for title, sentences in paragraphs.items() if sentences]

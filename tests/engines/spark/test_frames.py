@@ -74,7 +74,7 @@ def test_a_large_frame_is_never_here_as_a_whole(tmp_path, monkeypatch):
     def refused(*_: Any) -> None:
         raise AssertionError("all rows at once")
 
-    monkeypatch.setattr("anonfit.release.run.rows_here", refused)
+    monkeypatch.setattr("anonfit.release.engine.rows_here", refused)
     found = af.anonymize(spark_frame(frame), **words)
     found.save(tmp_path / "release")
     assert found.report["measured_on"]["of"] == ROWS
