@@ -127,27 +127,28 @@ def number(value: Any) -> str:
 def sections(comparison: Mapping[str, Any]) -> list[ComparedTable]:
     """The tables of a comparison."""
     releases = comparison["releases"]
-    rows, utilities = ([release[part] for release in releases] for part in ("rows", "utility"))
-    tables = [
-        ComparedTable("What was asked", tuple(_asked([release["asked"] for release in releases]))),
-        ComparedTable(DETAIL_KEPT, tuple(_detail(releases)), DETAIL),
-        ComparedTable("Rows", tuple(_each(rows, {word.capitalize(): word for word in _ROWS}, number))),
-        ComparedTable(
-            "Risk of finding a person's record", tuple(_risk([release["risk"] for release in releases])), RISK
+    asked, risks, rows, utilities = (
+        [release[part] for release in releases] for part in ("asked", "risk", "rows", "utility")
+    )
+    tables: list[tuple[str, Iterator[Line], str]] = [
+        ("What was asked", _asked(asked), ""),
+        (DETAIL_KEPT, _detail(releases), DETAIL),
+        (
+            "Rows",
+            _each(rows, {key.capitalize(): key for key in ("read", "released", "withheld", "dropped")}, number),
+            "",
         ),
-        ComparedTable("What groups and guesses reveal", tuple(_revealed(releases)), REVEALED),
-        ComparedTable("Utility whatever the purpose", tuple(_utility(utilities)), _noted(UTILITY, "release")),
-        *(
-            ComparedTable(metric.title, tuple(_of_columns(utilities, metric)), metric.note)
-            for metric in _shown_metrics("column")
-        ),
-        ComparedTable("Targets", tuple(_targets(releases)), _noted(TARGETS, "target")),
-        ComparedTable("Selections", tuple(_selections(releases)), SELECTIONS),
+        ("Risk of finding a person's record", _risk(risks), RISK),
+        ("What groups and guesses reveal", _revealed(releases), REVEALED),
+        ("Utility whatever the purpose", _utility(utilities), _noted(UTILITY, "release")),
+        *((metric.title, _of_columns(utilities, metric), metric.note) for metric in _shown_metrics("column")),
+        ("Targets", _targets(releases), _noted(TARGETS, "target")),
+        ("Selections", _selections(releases), SELECTIONS),
     ]
-    return [section for section in tables if section.lines]
+    sections = [ComparedTable(title, tuple(lines), note) for title, lines, note in tables]
+    return [section for section in sections if section.lines]
 
 
-_ROWS = ("read", "released", "withheld", "dropped")
 DETAIL = (
     "How much of each quasi-identifier's detail is left: the share of all persons whom the label of a person rules "
     "out, against what the exact value would. More is more useful."
@@ -279,11 +280,10 @@ def _selections(releases: Releases) -> Iterator[Line]:
 
 def pair_line(pair: Mapping[str, Any]) -> Line:
     """What is known to someone who has two releases, under `PAIR_HEAD`."""
-    label, joint = " with ".join(pair["releases"]), pair["joint"]
-    if joint is None:
-        return label, (number(pair["k"]), *[NOTHING] * 3)
-    below = joint["persons_below_k"]
-    return label, (number(pair["k"]), number(joint["cells"]), number(joint["cells_below_k"]), share(below["share"]))
+    texts, joint = (NOTHING,) * 3, pair["joint"]
+    if joint is not None:
+        texts = number(joint["cells"]), number(joint["cells_below_k"]), share(joint["persons_below_k"]["share"])
+    return " with ".join(pair["releases"]), (number(pair["k"]), *texts)
 
 
 TOGETHER = (

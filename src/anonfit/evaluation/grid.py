@@ -11,22 +11,11 @@ from typing import Any
 import polars as pl
 
 from anonfit.errors import DataError, RequestError, did_you_mean
-from anonfit.evaluation.jobs import (
-    EvaluationSetting,
-    Keys,
-    Progress,
-    Store,
-    collected,
-    fold_of_rows,
-    jobs_of,
-    name_of,
-    pairs_of,
-    work,
-)
-from anonfit.evaluation.judging import RAW_TEST, require_protocol
+from anonfit.evaluation.jobs import EvaluationSetting, Progress, Store, collected, fold_of_rows, jobs_of, name_of, work
+from anonfit.evaluation.judging import PROTOCOLS, RAW_TEST
 from anonfit.evaluation.learners import CLASSIFIERS, REGRESSORS, Learner, learner
 from anonfit.evaluation.methods import BASELINES, DEFAULT_METHODS, Method, SpecMethod, method
-from anonfit.evaluation.models import ENCODINGS, ModelSpec, Task, default_models, model_of, satisfied, tasks_of
+from anonfit.evaluation.models import ENCODINGS, ModelSpec, ModelTask, default_models, model_of, satisfied, tasks_of
 from anonfit.evaluation.result import COLUMNS, FIGURE_COLUMNS, Evaluation, frame_of
 from anonfit.release.bind import source_of
 from anonfit.release.run import read_source
@@ -112,10 +101,16 @@ def evaluate(
         seed=seed,
         encoding=encoding,
     )
-    jobs = list(jobs_of(ways, chosen_ks, folds, frozenset(pairs_of(setting))))
-    kept, keys = Store(None if store is None else Path(store)), Keys(setting)
-    unmet = work(setting, jobs, kept, keys, workers=thread_count(workers), progress=progress)
-    rows, figures, empty = collected(setting, jobs, kept, keys)
+    pairs = [
+        (task.model.title, learner.name)
+        for task in setting.tasks
+        for learner in setting.learners
+        if learner.predicts == task.labels.predicts
+    ]
+    jobs = list(jobs_of(ways, chosen_ks, folds, tuple(pairs)))
+    kept = Store(None if store is None else Path(store), setting)
+    unmet = work(setting, jobs, kept, workers=thread_count(workers), progress=progress)
+    rows, figures, empty = collected(jobs, kept)
     return Evaluation(frame_of(rows, COLUMNS), frame_of(figures, FIGURE_COLUMNS), folds, protocol, (*unmet, *empty))
 
 
@@ -131,9 +126,9 @@ def _setting(
     encoding: str,
 ) -> EvaluationSetting:
     """What all jobs share; whatever is wrong with it is found here."""
-    require_protocol(protocol)
-    if encoding not in ENCODINGS:
-        raise RequestError(f"there is no encoding '{encoding}'; {did_you_mean(encoding, ENCODINGS)}")
+    for what, word, known in (("protocol", protocol, PROTOCOLS), ("encoding", encoding, ENCODINGS)):
+        if word not in known:
+            raise RequestError(f"there is no {what} '{word}'; {did_you_mean(word, known)}")
     schema, frame = _rows(spec, source, folds)
     rows = rows_of_frame(frame, persons_in(schema, frame).of_groups)
     spec, asked = with_query_log(spec, schema.columns, rows)
@@ -208,7 +203,7 @@ def _ks(ks: Sequence[int], spec: Spec) -> list[int]:
     return list(dict.fromkeys(int(k) for k in ks)) or [spec.privacy.k]
 
 
-def _learners(given: Sequence[str | Learner], tasks: Sequence[Task]) -> tuple[Learner, ...]:
+def _learners(given: Sequence[str | Learner], tasks: Sequence[ModelTask]) -> tuple[Learner, ...]:
     if isinstance(given, str):
         raise RequestError(f"learners = '{given}' must be a list, such as ['{given}'].")
     kinds = {task.labels.predicts for task in tasks}
@@ -230,7 +225,7 @@ def _learners(given: Sequence[str | Learner], tasks: Sequence[Task]) -> tuple[Le
     return chosen
 
 
-def _require_honest(task: Task, protocol: str) -> None:
+def _require_honest(task: ModelTask, protocol: str) -> None:
     """Refuse a test in which the region of a row gives away what is to be predicted."""
     if task.labels.is_generalized and protocol != RAW_TEST:
         raise RequestError(
@@ -239,7 +234,7 @@ def _require_honest(task: Task, protocol: str) -> None:
         )
 
 
-def _require_rows(task: Task, schema: Schema, frame: pl.DataFrame) -> None:
+def _require_rows(task: ModelTask, schema: Schema, frame: pl.DataFrame) -> None:
     """Refuse a model of which there is nothing to measure, and columns that no learner can take."""
     where, target = task.model.where, task.labels.column.name
     chosen = task.labels.raw(frame).is_not_null().to_numpy()

@@ -71,7 +71,7 @@ class ModelSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ModelTask:
     """A model held against a table: what it predicts, and the columns it sees."""
 
     model: ModelSpec
@@ -110,7 +110,7 @@ def default_models(spec: Spec) -> tuple[ModelSpec, ...]:
     return tuple(ModelSpec(target.column) for target in spec.targets)
 
 
-def tasks_of(models: Sequence[ModelSpec], spec: Spec, schema: Schema, frame: pl.DataFrame) -> tuple[Task, ...]:
+def tasks_of(models: Sequence[ModelSpec], spec: Spec, schema: Schema, frame: pl.DataFrame) -> tuple[ModelTask, ...]:
     """Models held against a table; faults name the model."""
     requests = {target.column: target for target in workload_of(spec).targets}
     columns = {column.name: column for column in schema.columns}
@@ -122,7 +122,7 @@ def tasks_of(models: Sequence[ModelSpec], spec: Spec, schema: Schema, frame: pl.
         column = _known(model.target, columns, f"the model '{model.title}' predicts")
         request = requests.get(model.target, TargetRequest(model.target))
         labels = labels_of(request, column, frame)
-        tasks.append(Task(model, labels, _used(model, columns, set(requests))))
+        tasks.append(ModelTask(model, labels, _used(model, columns, set(requests))))
     return tuple(tasks)
 
 

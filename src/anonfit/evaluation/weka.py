@@ -35,6 +35,8 @@ _SETTINGS = {
 _NUMBERS = ("weka-linear-regression", "m5p")
 
 LABEL = "label"
+LARGEST_SEED = sys.maxsize >> 32
+"""Of Java's integers."""
 
 
 @cache
@@ -93,7 +95,7 @@ class _WekaModel:
         kind, words = _SETTINGS[self.name]
         java = _java()
         self.classifier = java.JClass(kind)()
-        self.classifier.setOptions(java.JArray(java.JString)(words.format(seed=_java_int(self.seed)).split()))
+        self.classifier.setOptions(java.JArray(java.JString)(words.format(seed=self.seed % LARGEST_SEED).split()))
         self.classifier.buildClassifier(self._instances(features, answers))
         return self
 
@@ -151,7 +153,3 @@ class _WekaModel:
         known = self.texts[column.name]
         codes = codes_of(column.cast(pl.String), known)
         return np.where(codes < len(known), codes, np.nan)
-
-
-def _java_int(seed: int) -> int:
-    return seed % (sys.maxsize >> 32)
