@@ -264,23 +264,21 @@ def together(sides: Sequence[Side], source: Any, stage: Stage) -> list[dict[str,
     for left, right in combinations(sides, 2):
         stage(f"Auditing {left.name} with {right.name}")
         pair: dict[str, Any] = {"releases": [left.name, right.name], "k": min(left.k, right.k)}
+        # The smaller k of the two is what both promise, so it is what the cells of both are held against.
+        first, second = sorted((left, right), key=lambda side: side.k)
         try:
-            pair |= _audited(left, right, source)
+            audit = audit_release(first.folder, source=source, other=second.folder)
         except RequestError as error:
             faults.append(error)
             pair |= {"joint": None, "holds": None, "faults": [str(error)]}
+        else:
+            missed = [finding for finding in audit.findings if finding.met is False]
+            pair |= {
+                "joint": audit.public(first.k)["joint"],
+                "holds": next((finding.met for finding in audit.findings if finding.name == JOINT), None),
+                "faults": [finding.sentence for finding in missed if finding.name != JOINT],
+            }
         pairs.append(pair)
     if len(faults) == len(pairs):
         raise faults[0]
     return pairs
-
-
-def _audited(left: Side, right: Side, source: Any) -> dict[str, Any]:
-    """The smaller k of the two is what both promise, so it is what the cells of both are held against."""
-    first, second = sorted((left, right), key=lambda side: side.k)
-    audit = audit_release(first.folder, source=source, other=second.folder)
-    return {
-        "joint": audit.public(first.k)["joint"],
-        "holds": next((finding.met for finding in audit.findings if finding.name == JOINT), None),
-        "faults": [finding.sentence for finding in audit.findings if finding.met is False and finding.name != JOINT],
-    }

@@ -23,15 +23,12 @@ from anonfit.runtime.process import thread_count
 from anonfit.spec.kinds import is_whole
 from anonfit.spec.learning import with_query_log
 from anonfit.spec.model import ColumnSpec, Spec
+from anonfit.spec.parse import read_spec
 from anonfit.tables.schema import Role, Schema, persons_in
 from anonfit.workload.logs.merging import rows_of_frame
 
 LARGEST = 1e38
 """Some learners have numbers of single precision."""
-
-
-def _silent(_done: int, _all: int, _name: str) -> None:
-    pass
 
 
 def evaluate(
@@ -48,7 +45,7 @@ def evaluate(
     encoding: str = "ends",
     workers: int | None = None,
     store: str | Path | None = None,
-    progress: Progress = _silent,
+    progress: Progress = lambda _done, _all, _name: None,
 ) -> Evaluation:
     """Measure how well models do that are taught with releases: utility against privacy.
 
@@ -86,14 +83,21 @@ def evaluate(
         >>> evaluation.summary()["folds"].to_list()
         [2]
     """
-    asked, source = _spec_and_source(data, spec)
-    ways, chosen_ks = _ways(methods), _ks(ks, asked)
+    if spec is None and not isinstance(data, Spec | str | Path):
+        raise RequestError("a spec is missing: give it beside the data, so that it is known what the columns are.")
+    given = data if spec is None else spec
+    asked = given if isinstance(given, Spec) else read_spec(given)
+    for k in ks:
+        if not is_whole(k) or k < 1:
+            raise RequestError(f"k = {k} must be a whole number of at least 1.")
+    chosen_ks = list(dict.fromkeys(int(k) for k in ks)) or [asked.privacy.k]
+    ways = _ways(methods)
     for way in ways:
         if isinstance(way, SpecMethod):
             way.required(asked, asked.privacy.k)  # refused before any has worked
     setting = _setting(
         asked,
-        source,
+        source_of(asked) if spec is None else data,
         models=[model_of(model) for model in models],
         learners=learners,
         protocol=protocol,
@@ -139,7 +143,12 @@ def _setting(
     chosen = models or (() if is_asked and not spec.targets else default_models(spec))
     tasks = tasks_of(chosen, spec, schema, frame)
     for task in tasks:
-        _require_honest(task, protocol)
+        if task.labels.is_generalized and protocol != RAW_TEST:
+            raise RequestError(
+                f"the target '{task.labels.column.name}' is a quasi-identifier, so its value decides which region a "
+                f"test row is in, and the region tells it; use the protocol '{RAW_TEST}', or leave the target out of "
+                "the models."
+            )
         _require_rows(task, schema, frame)
     return EvaluationSetting(
         spec=_settled(spec, schema),
@@ -156,16 +165,6 @@ def _setting(
 
 
 # --- what was asked ---------------------------------------------------------------------------------------------
-
-
-def _spec_and_source(data: Any, spec: Spec | str | Path | None) -> tuple[Spec, Any]:
-    from anonfit.spec.parse import read_spec
-
-    if spec is None and not isinstance(data, Spec | str | Path):
-        raise RequestError("a spec is missing: give it beside the data, so that it is known what the columns are.")
-    given = data if spec is None else spec
-    asked = given if isinstance(given, Spec) else read_spec(given)
-    return asked, source_of(asked) if spec is None else data
 
 
 def _settled(spec: Spec, schema: Schema) -> Spec:
@@ -196,13 +195,6 @@ def _ways(methods: Sequence[str | Method]) -> list[Method | str]:
     return ways
 
 
-def _ks(ks: Sequence[int], spec: Spec) -> list[int]:
-    for k in ks:
-        if not is_whole(k) or k < 1:
-            raise RequestError(f"k = {k} must be a whole number of at least 1.")
-    return list(dict.fromkeys(int(k) for k in ks)) or [spec.privacy.k]
-
-
 def _learners(given: Sequence[str | Learner], tasks: Sequence[ModelTask]) -> tuple[Learner, ...]:
     if isinstance(given, str):
         raise RequestError(f"learners = '{given}' must be a list, such as ['{given}'].")
@@ -223,15 +215,6 @@ def _learners(given: Sequence[str | Learner], tasks: Sequence[ModelTask]) -> tup
     for entry in chosen:
         entry.make(0)  # refuses where a package is missing
     return chosen
-
-
-def _require_honest(task: ModelTask, protocol: str) -> None:
-    """Refuse a test in which the region of a row gives away what is to be predicted."""
-    if task.labels.is_generalized and protocol != RAW_TEST:
-        raise RequestError(
-            f"the target '{task.labels.column.name}' is a quasi-identifier, so its value decides which region a test "
-            f"row is in, and the region tells it; use the protocol '{RAW_TEST}', or leave the target out of the models."
-        )
 
 
 def _require_rows(task: ModelTask, schema: Schema, frame: pl.DataFrame) -> None:

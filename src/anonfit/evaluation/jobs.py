@@ -30,16 +30,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import AnonfitError, DemandError, MissingPackage, RequestError
-from anonfit.evaluation.judging import (
-    COMBINED,
-    Figure,
-    TrainingAndTest,
-    Values,
-    learned,
-    measured,
-    release_figures,
-    released,
-)
+from anonfit.evaluation import judging
+from anonfit.evaluation.judging import COMBINED, Figure, TrainingAndTest, Values
 from anonfit.evaluation.learners import Learner
 from anonfit.evaluation.methods import BASELINES, Method
 from anonfit.evaluation.models import LearnedRecoding, ModelTask
@@ -144,25 +136,25 @@ def _done(setting: EvaluationSetting, job: FoldJob) -> Outcome:
     division = setting.division(job.fold)
     seed = setting.seed + job.fold
     if setting.protocol == COMBINED and job.way not in BASELINES:
-        recoded = _combined(setting, job)
+        # The folds of one method and k follow each other, so the last recoding of all rows is kept.
+        key = (name_of(job.way), job.k)
+        if key not in setting.latest:
+            setting.latest.clear()
+            setting.latest[key] = judging.learned(
+                job.way, setting.spec, setting.schema, setting.frame, k=job.k, seed=setting.seed
+            )
+        recoded = setting.latest[key]
     else:
-        recoded = learned(job.way, setting.spec, setting.schema, division.training, k=job.k, seed=seed)
-    release = released(job.way, division, recoded, protocol=setting.protocol, encoding=setting.encoding)
+        recoded = judging.learned(job.way, setting.spec, setting.schema, division.training, k=job.k, seed=seed)
+    release = judging.released(job.way, division, recoded, protocol=setting.protocol, encoding=setting.encoding)
     values: dict[tuple[str, str], Values] = {}
     for task in setting.tasks:
         chosen = [learner for learner in setting.learners if (task.model.title, learner.name) in job.wanted]
-        values |= measured(release, division, task, chosen, seed)
-    figures = release_figures(recoded, setting.spec, setting.tasks, setting.asked) if job.figures and recoded else []
+        values |= judging.measured(release, division, task, chosen, seed)
+    figures = (
+        judging.release_figures(recoded, setting.spec, setting.tasks, setting.asked) if job.figures and recoded else []
+    )
     return Outcome(job, values, figures)
-
-
-def _combined(setting: EvaluationSetting, job: FoldJob) -> LearnedRecoding | None:
-    """The recoding of all rows; the folds of one method and k follow each other, so the last one is kept."""
-    key = (name_of(job.way), job.k)
-    if key not in setting.latest:
-        setting.latest.clear()
-        setting.latest[key] = learned(job.way, setting.spec, setting.schema, setting.frame, k=job.k, seed=setting.seed)
-    return setting.latest[key]
 
 
 FORMAT = 2
@@ -280,7 +272,11 @@ def outcomes(setting: EvaluationSetting, jobs: Sequence[FoldJob], workers: int) 
         for job in jobs:
             yield run(setting, job)
         return
-    pool = _loky().ProcessPoolExecutor(min(workers, len(jobs)), initializer=_begin, initargs=(setting,), env=ONE_THREAD)
+    try:  # neither copies the threads of this process nor runs its main module again; scikit-learn brings it
+        loky: Any = import_module("joblib.externals.loky")
+    except ModuleNotFoundError:
+        raise MissingPackage("scikit-learn", "learn", "Evaluating on several processes") from None
+    pool = loky.ProcessPoolExecutor(min(workers, len(jobs)), initializer=_begin, initargs=(setting,), env=ONE_THREAD)
     finished = False
     try:
         # Ctrl-C waits until nothing is half done: no entry half written, no job half handed over.
@@ -305,27 +301,20 @@ def _as_done(
         waiting |= {pool.submit(_run, job) for job in islice(jobs, len(done))}
 
 
-def _loky() -> Any:
-    """Processes that neither copy the threads of this one nor run its main module again. scikit-learn brings them."""
-    try:
-        return import_module("joblib.externals.loky")
-    except ModuleNotFoundError:
-        raise MissingPackage("scikit-learn", "learn", "Evaluating on several processes") from None
-
-
 def _begin(setting: EvaluationSetting) -> None:
-    """Keep what all jobs share; Ctrl-C is for the process that waits."""
+    """Keep what all jobs share. Ctrl-C is for the process that waits; this one ends when that has ended, in whatever
+    way.
+    """
     global _setting
+    parent, _setting = os.getppid(), setting
+
+    def end_with_parent() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    _setting = setting
-
-
-def _end_with(parent: int) -> None:
-    """End this process when the one that waits for it has ended, in whatever way."""
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(1)
+    Thread(target=end_with_parent, daemon=True).start()
 
 
 def _run(job: FoldJob) -> Outcome:

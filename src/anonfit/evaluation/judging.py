@@ -19,7 +19,7 @@ from anonfit.evaluation.methods import ORIGINAL, REMOVED, Method, method
 from anonfit.evaluation.models import FeatureColumns, LearnedRecoding, ModelTask, answered, nodes_of, satisfied
 from anonfit.metrics.clusters import workload_clusters
 from anonfit.metrics.estimates import observed_ends
-from anonfit.metrics.queries import JUDGED, QueryAnswer, judge_queries, query_table
+from anonfit.metrics.queries import JUDGED, judge_queries, query_table
 from anonfit.metrics.registry import RecodedTable, figures
 from anonfit.release.bind import workload_of
 from anonfit.spec.learning import Asked
@@ -140,11 +140,15 @@ def release_figures(
     """
     nodes, frame, persons = nodes_of(learned.recoding, learned.frame), learned.frame, learned.persons
     labels = {task.labels.column.name: task.labels for task in tasks if task.labels.predicts == "classes"}
-    clusters, selections = None, spec.workload.selections
+    clusters, answers, selections = None, [], spec.workload.selections
     if spec.method.objective.clusters or spec.workload.features:
         clusters = workload_clusters(
             workload_of(spec), learned.recoding, learned.schema, frame, nodes, clusters=spec.workload.clusters
         )
+    if asked:  # how the queries of a log are answered
+        released = query_table(learned.recoding, learned.schema.columns, frame, nodes, persons, k=learned.k)
+        queries = [(query.ask, query.times) for query in asked[:JUDGED]]
+        answers = judge_queries(queries, released, ends=observed_ends(released.domains))
     table = RecodedTable.of_rows(
         learned.recoding,
         frame,
@@ -159,16 +163,9 @@ def release_figures(
         },
         clusters=clusters,
         imprecision=models.imprecision(learned, selections, nodes) if selections else None,
-        queries=_answered(learned, nodes, asked) if asked else (),
+        queries=answers,
     )
     return [
         (f"column_{metric.name}" if metric.subject == "column" else metric.name, column, float(value))
         for metric, column, value in figures(table, "evaluate")
     ]
-
-
-def _answered(learned: LearnedRecoding, nodes: NDArray[np.int32], asked: Sequence[Asked]) -> list[QueryAnswer]:
-    """How the queries of a log are answered."""
-    table = query_table(learned.recoding, learned.schema.columns, learned.frame, nodes, learned.persons, k=learned.k)
-    queries = [(query.ask, query.times) for query in asked[:JUDGED]]
-    return judge_queries(queries, table, ends=observed_ends(table.domains))

@@ -352,9 +352,9 @@ def _matrix_model(name: str, seed: int) -> Model:
 
 
 def _weka_model(name: str, seed: int) -> Model:
-    from anonfit.evaluation.weka import weka_model
+    from anonfit.evaluation.weka import WekaModel
 
-    return weka_model(name, seed)
+    return WekaModel(name, seed)
 
 
 def learner(name: str) -> Learner:

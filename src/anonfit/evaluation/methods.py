@@ -17,7 +17,7 @@ from anonfit.criteria.objectives import OBJECTIVES, CriterionName
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.run import make
-from anonfit.spec.model import ColumnSpec, MethodSpec, Spec, WeightRule, WorkloadSpec
+from anonfit.spec.model import MethodSpec, Spec, WeightRule, WorkloadSpec
 from anonfit.tables.schema import ColumnType, NominalSplit, Role
 
 ORIGINAL = "original"
@@ -136,7 +136,11 @@ def _unguided(criterion: CriterionName) -> Callable[[Spec], Spec]:
 def _subset_denoised(spec: Spec) -> Spec | None:
     if not spec.targets:
         return None
-    columns = {name: _in_two_sets(column) for name, column in spec.columns.items()}
+    columns = dict(spec.columns)
+    for name, column in columns.items():
+        is_nominal = column.type == ColumnType.NOMINAL or (column.type is None and column.taxonomy is not None)
+        if is_nominal and column.role == Role.QUASI_IDENTIFIER:
+            columns[name] = replace(column, split=NominalSplit.SUBSET)
     return _with(replace(spec, columns=columns), "infogain", denoise=True)
 
 
@@ -164,12 +168,6 @@ def _tdr(spec: Spec) -> Spec | None:
     }
     settings = spec.method if spec.method.capabilities.refines else MethodSpec("tdr", cut_points=spec.method.cut_points)
     return replace(spec, columns=columns, method=settings, workload=WorkloadSpec(targets=spec.workload.targets))
-
-
-def _in_two_sets(column: ColumnSpec) -> ColumnSpec:
-    """A nominal quasi-identifier that is divided into two sets of names."""
-    is_nominal = column.type == ColumnType.NOMINAL or (column.type is None and column.taxonomy is not None)
-    return replace(column, split=NominalSplit.SUBSET) if is_nominal and column.role == Role.QUASI_IDENTIFIER else column
 
 
 METHODS = {

@@ -150,18 +150,17 @@ class Evaluation:
             test.std().alias("deviation"),
             pl.col("value").filter(pl.col("part") == "train").mean().alias("train"),
         )
-        for baseline in COMPARED:
-            if baseline in self.methods:
-                means = self._beside(means, baseline)
+        for baseline in COMPARED if len(self.methods) > 1 else ():
+            if baseline not in self.methods:
+                continue
+            figures = [pl.col("difference").alias(f"less_{baseline}"), pl.col("corrected_p").alias(f"p_{baseline}")]
+            others = pl.concat(
+                self.compared(name, baseline).with_columns(method=pl.lit(name)).select(*CELL, *figures)
+                for name in self.methods
+                if name != baseline
+            )
+            means = means.join(others, on=CELL, how="left", nulls_equal=True, maintain_order="left")
         return means
-
-    def _beside(self, means: pl.DataFrame, baseline: str) -> pl.DataFrame:
-        others = [name for name in self.methods if name != baseline]
-        columns = [*CELL, pl.col("difference").alias(f"less_{baseline}"), pl.col("corrected_p").alias(f"p_{baseline}")]
-        parts = [self.compared(name, baseline).with_columns(method=pl.lit(name)).select(columns) for name in others]
-        if not parts:
-            return means
-        return means.join(pl.concat(parts), on=CELL, how="left", nulls_equal=True, maintain_order="left")
 
     @property
     def methods(self) -> list[str]:

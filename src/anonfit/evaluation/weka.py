@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,9 +20,6 @@ from numpy.typing import NDArray
 
 from anonfit.errors import MissingPackage, RequestError
 from anonfit.evaluation.learners import codes_of, once_for_each
-
-if TYPE_CHECKING:
-    from anonfit.evaluation.learners import Model
 
 _SETTINGS = {
     "j48": ("weka.classifiers.trees.J48", "-C 0.25 -M 2"),
@@ -67,20 +64,14 @@ def _jars() -> list[Path]:
     return sorted(path for path in jars if not path.stem.endswith("-src"))
 
 
-def weka_model(name: str, seed: int) -> Model:
-    """An untaught model of Weka's learner of that name."""
-    _jars()
-    return _WekaModel(name, seed)
-
-
-class _WekaModel:
+class WekaModel:
     """A classifier of Weka, which learns classes or numbers."""
 
     def __init__(self, name: str, seed: int) -> None:
-        self.name = name
-        self.seed = seed
+        _jars()  # refused before anything is learned
+        self.name, self.seed = name, seed
 
-    def fit(self, features: pl.DataFrame, labels: pl.Series) -> _WekaModel:
+    def fit(self, features: pl.DataFrame, labels: pl.Series) -> WekaModel:
         """Learn from rows."""
         self.classes = None if self.name in _NUMBERS else labels.unique().sort()
         self.texts = {
