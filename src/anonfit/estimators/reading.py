@@ -17,24 +17,12 @@ from numpy.typing import NDArray
 from anonfit.auditing.labels import ValueSet, read_label
 from anonfit.auditing.meanings import LabelMeaning
 from anonfit.errors import DataError
-from anonfit.estimators.features import (
-    ALWAYS,
-    NEVER,
-    POSSIBLE,
-    Encoding,
-    FeatureColumn,
-    Intervals,
-    LeafColumn,
-    Leaves,
-    Numbers,
-    Parts,
-    missing_share,
-    on_line,
-)
+from anonfit.estimators import features
+from anonfit.estimators.features import Encoding, FeatureColumn, Intervals, Leaves, Numbers, Parts, on_line
 from anonfit.tables.frames import categorized
 from anonfit.tables.schema import texts_of
 
-MISSING_WORDS = {"no": NEVER, "possible": POSSIBLE, "only": ALWAYS}
+MISSING_WORDS = {"no": features.NEVER, "possible": features.POSSIBLE, "only": features.ALWAYS}
 
 
 class Reader(Protocol):
@@ -105,11 +93,11 @@ class LabelReader:
 
     def _parts(self, labels: Sequence[ValueSet]) -> Parts:
         missing = np.array([label.missing for label in labels], dtype=bool)
-        if isinstance(self.column, LeafColumn):
+        if isinstance(self.column, features.LeafColumn):
             return Leaves([self._positions(label) for label in labels], missing)
         ends = np.array([self._ends(label) for label in labels], dtype=np.float64).reshape(-1, 2)
         known = np.array([label.everything or bool(label.intervals) for label in labels], dtype=bool)
-        return Intervals(ends[:, 0], ends[:, 1], missing_share(known, missing))
+        return Intervals(ends[:, 0], ends[:, 1], features.missing_share(known, missing))
 
     def _positions(self, label: ValueSet) -> Sequence[int]:
         tree = self.meaning.tree
@@ -176,7 +164,7 @@ class BoundsReader:
         if self.meaning.type == "ordinal":
             upper = upper - 1
         missing = self._missing(table)
-        only = missing == ALWAYS
+        only = missing == features.ALWAYS
         intervals = Intervals(np.where(only, np.nan, lower), np.where(only, np.nan, upper), missing)
         return self.column.numbers(intervals, encoding)
 

@@ -19,32 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 from anonfit.auditing.labels import ValueSet, read_label
 from anonfit.auditing.meanings import LabelMeaning, LabelTree, LabelType
 from anonfit.errors import DataError, RequestError, did_you_mean
-from anonfit.estimators.features import (
-    Encoding,
-    FeatureColumn,
-    LeafColumn,
-    LineColumn,
-    Numbers,
-    bends_of,
-    closed_ends,
-    feature_column,
-    meaning_of,
-    on_line,
-    rank_column,
-    side_by_side,
-    tree_of,
-)
+from anonfit.estimators import features, reading
+from anonfit.estimators.features import Encoding, FeatureColumn, LeafColumn, LineColumn, Numbers, feature_column
 from anonfit.estimators.inputs import REMAINDERS, given_names, refuse_twice, require_known, table_of
-from anonfit.estimators.reading import (
-    BoundsReader,
-    LabelReader,
-    RawReader,
-    Reader,
-    bounds_names,
-    distinct_texts,
-    is_raw,
-    places_of,
-)
+from anonfit.estimators.reading import BoundsReader, LabelReader, RawReader, Reader, bounds_names, distinct_texts
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_files import read_taxonomy
@@ -73,14 +51,12 @@ def declared_meanings(
     for name, words in (orders or {}).items():
         meanings[name] = LabelMeaning(name, "ordinal", order=tuple(map(str, words)))
     for name, taxonomy in (taxonomies or {}).items():
-        meanings[name] = LabelMeaning(name, "nominal", tree=tree_of(_taxonomy(name, taxonomy)))
+        if isinstance(taxonomy, Mapping):
+            taxonomy = Taxonomy.from_tree(taxonomy, column=name)
+        elif not isinstance(taxonomy, Taxonomy):
+            taxonomy = read_taxonomy(Path(taxonomy))
+        meanings[name] = LabelMeaning(name, "nominal", tree=features.tree_of(taxonomy))
     return meanings
-
-
-def _taxonomy(name: str, given: Any) -> Taxonomy:
-    if isinstance(given, Taxonomy):
-        return given
-    return Taxonomy.from_tree(given, column=name) if isinstance(given, Mapping) else read_taxonomy(Path(given))
 
 
 # --- labels -----------------------------------------------------------------------------------------------------
@@ -92,7 +68,8 @@ def learn_labels(values: pl.Series, declared: Meanings) -> LabelReader:
     meaning = declared.get(values.name) or _guess(values.name, texts)
     labels = [label for text in texts if (label := read_label(text, meaning)) is not None]
     if meaning.type == "nominal" and meaning.tree is None:
-        meaning = replace(meaning, tree=_flat(labels))
+        names = tuple(sorted({name for label in labels for name in label.names}))
+        meaning = replace(meaning, tree=LabelTree(names, {name: (place, place) for place, name in enumerate(names)}))
     # A label that leaves missing out is needed only where values are missing.
     has_missing = any(label.missing != label.everything for label in labels if label.missing or label.everything)
     return LabelReader(meaning, _column(meaning, labels, has_missing))
@@ -106,8 +83,11 @@ def _guess(name: str, texts: Iterable[str | None]) -> LabelMeaning:
         LabelMeaning(name, "continuous", scale="whole", closed=True),
         LabelMeaning(name, "date"),
     ):
-        labels = [read_label(text, meaning) for text in known]
-        if None not in labels and any(_shows_order(label, meaning.type) for label in labels if label is not None):
+        labels = [label for text in known if (label := read_label(text, meaning)) is not None]
+        intervals = [interval for label in labels for interval in label.intervals]
+        # A number alone does not show an order: it may be a name, such as a postcode.
+        is_ordered = any(meaning.type == "date" or interval.lower != interval.upper for interval in intervals)
+        if len(labels) == len(known) and is_ordered:
             return meaning
     if any(_INTERVAL.fullmatch(text.removeprefix("missing or ")) for text in known):
         raise DataError(
@@ -117,31 +97,22 @@ def _guess(name: str, texts: Iterable[str | None]) -> LabelMeaning:
     return LabelMeaning(name, "nominal")
 
 
-def _shows_order(label: ValueSet, kind: str) -> bool:
-    """Whether a label shows that its column is ordered: a number alone may be a name, such as a postcode."""
-    return any(kind == "date" or interval.lower != interval.upper for interval in label.intervals)
-
-
-def _flat(labels: Iterable[ValueSet]) -> LabelTree:
-    """The names that labels have, each a leaf."""
-    names = tuple(sorted({name for label in labels for name in label.names}))
-    return LabelTree(names, {name: (place, place) for place, name in enumerate(names)})
-
-
 def _column(meaning: LabelMeaning, labels: Sequence[ValueSet], has_missing: bool) -> FeatureColumn:
     if meaning.type == "nominal":
         assert meaning.tree is not None
         return LeafColumn(meaning.name, has_missing, meaning.tree.leaves)
     if meaning.type == "ordinal":
-        return rank_column(meaning.name, has_missing, meaning.order)
+        return features.rank_column(meaning.name, has_missing, meaning.order)
     intervals = [interval for label in labels for interval in label.intervals]
     ends = [end for interval in intervals for end in (interval.lower, interval.upper) if end is not None]
     # A closed interval shows that the outermost ends are closed.
     is_date, is_closed = meaning.type == "date", any(interval.closed for interval in intervals)
-    places = np.unique([on_line(end, is_date=is_date) for end in ends])
+    places = np.unique([features.on_line(end, is_date=is_date) for end in ends])
     domain = (float(places[0]), float(places[-1])) if is_closed else (None, None)
     inner = places[1:-1] if is_closed else places
-    return LineColumn(meaning.name, has_missing, *closed_ends(places, domain, is_date=is_date), bends_of(inner))
+    return LineColumn(
+        meaning.name, has_missing, *features.closed_ends(places, domain, is_date=is_date), features.bends_of(inner)
+    )
 
 
 # --- bounds -----------------------------------------------------------------------------------------------------
@@ -153,17 +124,17 @@ def learn_bounds(table: pl.DataFrame, name: str, declared: Meanings) -> BoundsRe
     inputs = (lower, upper, missing) if missing in table.columns else (lower, upper)
     meaning = declared.get(name) or _guess_bounds(name, [table[lower], table[upper]])
     if meaning.type == "ordinal":
-        return BoundsReader(meaning, rank_column(name, len(inputs) > 2, meaning.order), inputs)
+        return BoundsReader(meaning, features.rank_column(name, len(inputs) > 2, meaning.order), inputs)
     known = np.ones(len(table), bool) if len(inputs) < 3 else (table[missing] != "only").fill_null(True).to_numpy()
-    lows, highs = (places_of(table[part], meaning)[known] for part in (lower, upper))
+    lows, highs = (reading.places_of(table[part], meaning)[known] for part in (lower, upper))
     places = np.unique(np.concatenate([lows, highs]))
     cuts = places[~np.isnan(places)]
     # A side that is nowhere open is the end of a declared domain.
     low = float(cuts[0]) if len(cuts) and not np.isnan(lows).any() else None
     high = float(cuts[-1]) if len(cuts) and not np.isnan(highs).any() else None
-    ends = closed_ends(cuts, (low, high), is_date=meaning.type == "date")
+    ends = features.closed_ends(cuts, (low, high), is_date=meaning.type == "date")
     inner = cuts[(cuts > ends[0]) & (cuts < ends[1])]
-    return BoundsReader(meaning, LineColumn(name, len(inputs) > 2, *ends, bends_of(inner)), inputs)
+    return BoundsReader(meaning, LineColumn(name, len(inputs) > 2, *ends, features.bends_of(inner)), inputs)
 
 
 def _guess_bounds(name: str, ends: Sequence[pl.Series]) -> LabelMeaning:
@@ -267,7 +238,7 @@ class RegionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         table = table_of(self, X, reset=False)
         encoding = Encoding(self.encoding)
-        return side_by_side([reader.numbers(table, encoding) for reader in self.readers_], len(table))
+        return features.side_by_side([reader.numbers(table, encoding) for reader in self.readers_], len(table))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the features.
@@ -325,7 +296,7 @@ def _learned(table: pl.DataFrame, declared: Meanings) -> Iterator[Reader]:
     """The readers of a table without a recoding, found from its labels."""
 
     def of_column(name: str) -> Reader:
-        is_plain = is_raw(table[name].dtype) and name not in declared
+        is_plain = reading.is_raw(table[name].dtype) and name not in declared
         return RawReader(name) if is_plain else learn_labels(table[name], declared)
 
     lower = [name.removesuffix("_lower") for name in table.columns if name.endswith("_lower")]
@@ -344,12 +315,12 @@ def _recoded(table: pl.DataFrame, recoding: Recoding) -> Iterator[Reader]:
         absent = [part for part in parts if part not in table.columns]
         if absent:
             raise DataError(f"the bounds of '{name}' need the column '{absent[0]}', which the table has not.")
-        return BoundsReader(meaning_of(known[name]), feature_column(known[name]), parts)
+        return BoundsReader(features.meaning_of(known[name]), feature_column(known[name]), parts)
 
     def of_column(name: str) -> Reader:
         if name not in known:
             return RawReader(name)
-        return LabelReader(meaning_of(known[name]), feature_column(known[name]))
+        return LabelReader(features.meaning_of(known[name]), feature_column(known[name]))
 
     readers = list(_readers(table, bounds, of_bounds, of_column))
     if all(isinstance(reader, RawReader) for reader in readers):
