@@ -177,17 +177,15 @@ def parameters_of(model: str, given: Mapping[str, str]) -> dict[str, Any]:
     """The parameters of a model from the texts of a form."""
     if model not in MODELS:
         raise RequestError(f"model = '{model}' is not known; {did_you_mean(model, MODELS)}")
-    texts = {parameter: given.get(parameter.name, "").strip() for parameter in MODELS[model].parameters}
-    return {parameter.name: _value(text, parameter.kind) for parameter, text in texts.items() if text}
-
-
-def _value(text: str, kind: Kind) -> Any:
-    """A text of a form as a value of TOML."""
-    if text in ("true", "false"):
-        return text == "true"
-    if kind == Kind.WHOLE:
-        return int(number_of(text))
-    return number_of(text) if kind == Kind.NUMBER else text
+    readers = {Kind.WHOLE: lambda text: int(number_of(text)), Kind.NUMBER: number_of}
+    values: dict[str, Any] = {}
+    for parameter in MODELS[model].parameters:
+        text = given.get(parameter.name, "").strip()
+        if text in ("true", "false"):
+            values[parameter.name] = text == "true"
+        elif text:
+            values[parameter.name] = readers.get(parameter.kind, str)(text)
+    return values
 
 
 def number_of(text: str) -> int | float:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import date
@@ -14,6 +13,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import FormData
 
+from anonfit.cli.taxonomies import levels_of
 from anonfit.errors import AnonfitError, RequestError
 from anonfit.tables.taxonomy import ROOT, Taxonomy
 from anonfit.tables.taxonomy_builders import alphabetical, by_frequency, dates, from_cuts, intervals, masked
@@ -45,7 +45,7 @@ def hierarchy(view: Shown, column: str, wait: bool = False) -> Response:
         taxonomy=taxonomy,
         file=view.columns[column].get("taxonomy"),
         tree=None if taxonomy is None else taxonomy.to_tree(),
-        levels=None if taxonomy is None else levels_of(taxonomy),
+        levels=None if taxonomy is None else _levels(taxonomy),
         unknown=_unknown(taxonomy, values),
         offered=(view.profile or {}).get("hierarchies", {}).get(column),
         builders=BUILDERS,
@@ -77,15 +77,9 @@ def _unknown(taxonomy: Taxonomy | None, values: Mapping[str, Any] | None) -> lis
     return [name for name in names if name not in taxonomy.leaf_position]
 
 
-def levels_of(taxonomy: Taxonomy) -> list[list[tuple[str, int]]]:
-    """Every level from the leaves to the root: the names on it, and how many leaves each covers."""
-    paths = [taxonomy.path(node) for node in taxonomy.leaf_nodes]
-    height = max(map(len, paths))
-    # A short branch stands for itself on the levels that it has not.
-    return [
-        list(Counter(path[max(len(path) - (height - level), 0)] for path in paths).items())
-        for level in range(min(height, DEEP))
-    ]
+def _levels(taxonomy: Taxonomy) -> list[list[tuple[str, int]]]:
+    """The lowest levels: the names on each, and how many leaves each covers."""
+    return [list(level.items()) for level in levels_of(taxonomy)[:DEEP]]
 
 
 def _usual(values: Mapping[str, Any] | None) -> dict[str, str]:
@@ -153,7 +147,7 @@ def preview(view: Shown, form: Form) -> Response:
         shown["fault"] = str(error)
     else:
         unknown = _unknown(taxonomy, view.ask("values", {"column": column}))
-        shown |= {"levels": levels_of(taxonomy), "unknown": unknown}
+        shown |= {"levels": _levels(taxonomy), "unknown": unknown}
     return HTMLResponse(page("levels.html", column=column, **shown))
 
 
@@ -237,7 +231,9 @@ def edit(view: Shown, form: Form) -> Response:
         _part(tree, chosen[0])["name"] = _needed(name)
     elif act == "dissolve":
         for path in sorted(chosen, key=_places, reverse=True):
-            _dissolve(tree, path)
+            if path and (children := _part(tree, path).get("children")):
+                place = _places(path)[-1]
+                _part(tree, path.rpartition(".")[0])["children"][place : place + 1] = children
     else:
         _move(tree, chosen, field(form, "target") if act == "move" else None, name)
     _prune(tree)
@@ -280,15 +276,6 @@ def _move(tree: dict[str, Any], chosen: Sequence[str], target: str | None, name:
     for part, parent in zip(parts, parents, strict=True):
         parent["children"] = [child for child in parent["children"] if child is not part]
         goal.setdefault("children", []).append(part)
-
-
-def _dissolve(tree: dict[str, Any], path: str) -> None:
-    """Put what a group holds in its place."""
-    part = _part(tree, path)
-    if not path or not part.get("children"):
-        return
-    place = _places(path)[-1]
-    _part(tree, path.rpartition(".")[0])["children"][place : place + 1] = part["children"]
 
 
 def _prune(tree: dict[str, Any]) -> None:

@@ -220,10 +220,10 @@ class Jobs:
         if not job.is_over:
             self.cancel(job.id)
             raise Failed(f"no answer came within {seconds:g} seconds; the table may be too large for this question.")
-        error, answer = job.error, self.result(job.id)
+        answer = self.result(job.id)
         self.remove(job.id)
-        if error is not None:
-            raise Failed(str(error["message"]))
+        if job.error is not None:
+            raise Failed(str(job.error["message"]))
         replace_text(self._kept(kind, params, state), json.dumps(answer))
         return answer
 
@@ -331,10 +331,14 @@ class Jobs:
 
     def _end(self, job: Job) -> None:
         """Write down that a job is over; nothing half-made of it stays, nor a table that was sent along with it."""
-        shutil.rmtree(self.space.root / RUNS / job.id / SENT, ignore_errors=True)
+        folder = self.space.root / RUNS / job.id
+        shutil.rmtree(folder / SENT, ignore_errors=True)
         self._put(replace(job, ended=job.ended or time.time()))
-        if job.state != "done":
-            _clear(self.space.root / RUNS / job.id)
+        for path in folder.iterdir() if job.state != "done" else ():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name not in KEPT:
+                path.unlink(missing_ok=True)
         self._changed.notify_all()
 
     def _put(self, job: Job) -> None:
@@ -373,15 +377,6 @@ def _with_result(job: Job, folder: Path) -> Job:
         return job
     state: State = "done" if result["error"] is None else "failed"
     return replace(job, state=state, error=result["error"], ended=result["ended"])
-
-
-def _clear(folder: Path) -> None:
-    """Remove what a job made that came to nothing."""
-    for path in folder.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        elif path.name not in KEPT:
-            path.unlink(missing_ok=True)
 
 
 def _process() -> subprocess.Popen[bytes]:

@@ -110,14 +110,13 @@ def _ranges(present: pl.Series) -> list[tuple[str, int]]:
     width = (high - low) / BARS or 1.0
     places = ((numbers - low) / width).floor().clip(0, BARS - 1).cast(pl.Int32)
     counted = dict(places.value_counts(name="rows").iter_rows())
-    return [(_end(present, low + width * place), counted.get(place, 0)) for place in range(BARS)]
-
-
-def _end(series: pl.Series, number: float) -> str:
-    """The lower end of a range, in the words of its column."""
-    if series.dtype.is_temporal():
-        return str(pl.Series([round(number)]).cast(series.to_physical().dtype).cast(series.dtype)[0])[:10]
-    return f"{number:.6g}"
+    ends = [low + width * place for place in range(BARS)]
+    if present.dtype.is_temporal():
+        moments = pl.Series(map(round, ends)).cast(present.to_physical().dtype).cast(present.dtype)
+        names = [str(moment)[:10] for moment in moments]
+    else:
+        names = [f"{end:.6g}" for end in ends]
+    return [(name, counted.get(place, 0)) for place, name in enumerate(names)]
 
 
 # --- what looks wrong -------------------------------------------------------------------------------------------

@@ -235,7 +235,8 @@ def columns(
             "question": view.questions.get(f"columns.{name}"),
         }
         for number, (name, held) in enumerate(view.columns.items())
-        if find.lower() in name.lower() and _has(held, role, f"columns.{name}" in view.questions)
+        if find.lower() in name.lower()
+        and (f"columns.{name}" in view.questions if role == "open" else role in ("", held.get("role")))
     ]
     asked = {"columns": view.of_role(Role.QUASI_IDENTIFIER), "k": view.k}
     combined = (view.ask if combine and asked["columns"] else view.asked)("combinations", asked)
@@ -260,10 +261,6 @@ def offered_hierarchies(view: WorkspaceView) -> dict[str, str]:
     found = (view.profile or {}).get("hierarchies", {})
     open_ones = [name for name in view.of_role(Role.QUASI_IDENTIFIER) if "taxonomy" not in view.columns[name]]
     return {name: found[name]["file"] for name in open_ones if name in found}
-
-
-def _has(column: Mapping[str, Any], role: str, is_open: bool) -> bool:
-    return is_open if role == "open" else not role or column.get("role") == role
 
 
 def usual_demand(view: WorkspaceView, name: str) -> dict[str, Any]:

@@ -366,9 +366,9 @@ def group_bars(sizes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Bars of group sizes, as a public report has them."""
     bars = []
     for entry in sizes:
-        persons, groups = _number(entry["persons"]), _number(entry["groups"])
-        if persons is not None:
-            low, high = entry["low"], entry["high"]
-            name = str(low) if low == high else f"{low}–{high}" if high is not None else f"≥ {low}"
-            bars.append({"name": name, "low": low, "persons": int(persons), "groups": int(groups or 0)})
+        low, high = entry["low"], entry["high"]
+        name = str(low) if low == high else f"{low}–{high}" if high is not None else f"≥ {low}"
+        if (persons := _number(entry["persons"])) is not None:
+            groups = int(_number(entry["groups"]) or 0)
+            bars.append({"name": name, "low": low, "persons": int(persons), "groups": groups})
     return bars

@@ -70,14 +70,7 @@ class Place:
 
 
 def serve(
-    folder: Path,
-    place: Place,
-    *,
-    browser: bool = True,
-    as_json: bool = False,
-    memory: int | None = None,
-    seconds: float = 4 * 3600,
-    upload: int = 8 << 30,
+    folder: Path, place: Place, *, browser: bool, as_json: bool, memory: int | None, seconds: float, upload: int
 ) -> None:
     """Serve the page of a folder until it is interrupted."""
     place.checked()
@@ -214,12 +207,5 @@ def web(
     folder; whatever the page does is an edit of the folder's spec.toml.
     """
     place = Place(host, port, token_file, tls_certificate, tls_key)
-    serve(
-        folder,
-        place,
-        browser=not no_browser,
-        as_json=as_json,
-        memory=_bytes("memory", memory) if memory else None,
-        seconds=time,
-        upload=_bytes("upload", upload),
-    )
+    most, largest = _bytes("memory", memory) if memory else None, _bytes("upload", upload)
+    serve(folder, place, browser=not no_browser, as_json=as_json, memory=most, seconds=time, upload=largest)

@@ -21,14 +21,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from anonfit.api import load_table, run
+from anonfit.auditing.api import audit
 from anonfit.cli.showing import error_facts
 from anonfit.errors import RequestError
+from anonfit.release.bind import source_of
+from anonfit.release.folder import audit_release
+from anonfit.release.run import read_source
 from anonfit.runtime.process import Stage
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import parse_spec, parse_toml
+from anonfit.tables.schema import Column, Role
 from anonfit.web.jobs import JOB, RELEASE, RESULT, STAGES
 from anonfit.web.looking import combinations_of, frequent_values, histogram, look, read_data, records_of, values_of
 from anonfit.web.workspace import RUNS, SPEC, Workspace, replace_text
+from anonfit.workload.parsing import parse_predicate
+from anonfit.workload.predicates import kinds_of
+from anonfit.workload.truth import holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +72,8 @@ class Task:
 
 
 def _run(task: Task) -> dict[str, Any]:
-    """Make and publish a release: what `anonfit run` does."""
-    from anonfit.api import run
-
-    release = run(task.spec(), task.folder / RELEASE, stage=task.stage)
-    return summary(release.report)
-
-
-def summary(report: Mapping[str, Any]) -> dict[str, Any]:
-    """What a list of runs shows of a public report."""
+    """Make and publish a release, as `anonfit run` does; what a list of runs shows of its public report."""
+    report = run(task.spec(), task.folder / RELEASE, stage=task.stage).report
     audit, asked, lost = report["audit"], report["asked"], report.get("columns_lost") or {}
     targets = (report.get("comparison") or {}).get("targets") or []
     return {
@@ -92,8 +94,6 @@ def summary(report: Mapping[str, Any]) -> dict[str, Any]:
 
 def _records(task: Task) -> dict[str, Any]:
     """The raw table's own risk: who is alone, and why."""
-    from anonfit.auditing.api import audit
-
     frame, columns = task.rows(), list(task.params["columns"])
     risks = _risks(audit(frame, quasi_identifiers=columns).to_dict())
     return {**records_of(frame, columns, int(task.params["k"])), "audit": risks}
@@ -107,11 +107,6 @@ def _risks(audit: Mapping[str, Any]) -> dict[str, Any]:
 
 def _count(task: Task) -> dict[str, Any]:
     """How many rows a selection selects."""
-    from anonfit.tables.schema import Column, Role
-    from anonfit.workload.parsing import parse_predicate
-    from anonfit.workload.predicates import kinds_of
-    from anonfit.workload.truth import holds
-
     frame = task.rows()
     kinds = kinds_of([Column(name, Role.INSENSITIVE) for name in frame.columns], frame)
     predicate = parse_predicate(str(task.params["where"]), kinds)
@@ -120,10 +115,6 @@ def _count(task: Task) -> dict[str, Any]:
 
 def _rows(task: Task) -> dict[str, Any]:
     """Raw rows beside what the release says of them, those of a group together."""
-    from anonfit.api import load_table
-    from anonfit.release.bind import source_of
-    from anonfit.release.run import read_source
-
     spec = task.spec(str(task.params["run"]))
     recoding = load_table(task.release(str(task.params["run"]))).recoding
     frame = read_source(spec, source_of(spec))[1]
@@ -135,15 +126,15 @@ def _rows(task: Task) -> dict[str, Any]:
     chosen = chosen[np.argsort(groups[chosen], kind="stable")][:60]
     return {
         "columns": names,
-        "before": [[_text(value) for value in row] for row in frame.select(names)[chosen].iter_rows()],
-        "after": [[_text(value) for value in row] for row in recoded[chosen].iter_rows()],
+        "before": _texts(frame.select(names)[chosen]),
+        "after": _texts(recoded[chosen]),
         "groups": np.unique(groups[chosen], return_inverse=True)[1].tolist(),
         "distributions": [_distribution(frame[name], recoded[name]) for name in names],
     }
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)[:60]
+def _texts(frame: pl.DataFrame) -> list[list[str | None]]:
+    return [[None if value is None else str(value)[:60] for value in row] for row in frame.iter_rows()]
 
 
 def _distribution(before: pl.Series, after: pl.Series) -> dict[str, Any]:
@@ -155,9 +146,6 @@ def _distribution(before: pl.Series, after: pl.Series) -> dict[str, Any]:
 
 def _audit(task: Task) -> dict[str, Any]:
     """Audit any file, or a release folder, of the workspace."""
-    from anonfit.auditing.api import audit
-    from anonfit.release.folder import audit_release
-
     task.stage("Auditing")
     place = task.space.inside(str(task.params["source"]))
     asked = {name: task.params[name] for name in ("k", "max_risk") if task.params.get(name)}
@@ -173,7 +161,6 @@ def _audit(task: Task) -> dict[str, Any]:
 def _compare(task: Task) -> dict[str, Any]:
     """Releases side by side, and every two of them together against their table."""
     from anonfit.evaluation.comparing import compare
-    from anonfit.release.bind import source_of
 
     runs = [str(run) for run in task.params["runs"]]
     source = source_of(task.spec(runs[0]))
@@ -186,7 +173,6 @@ def _compare(task: Task) -> dict[str, Any]:
 def _together(task: Task) -> dict[str, Any]:
     """Which of some pairs of releases of one table break k together."""
     from anonfit.evaluation.comparing import Side, together
-    from anonfit.release.bind import source_of
 
     pairs = []
     for runs in task.params["pairs"]:
@@ -205,12 +191,13 @@ def _evaluate(task: Task) -> dict[str, Any]:
     """How well models do that are taught with releases."""
     from anonfit.evaluation.grid import evaluate
 
-    def progress(done: int, all_of_them: int, name: str) -> None:
-        task.stage(f"{done} of {all_of_them}: {name}")
-
     task.stage("Evaluating")
-    words = {"learners": ("tree", "logistic-regression"), "folds": int(task.params.get("folds", 5))}
-    found = evaluate(task.spec(), methods=("spec", "median", "original", "removed"), **words, progress=progress)  # type: ignore[arg-type]
+    found = evaluate(
+        task.spec(),
+        learners=("tree", "logistic-regression"),
+        folds=5,
+        progress=lambda done, jobs, name: task.stage(f"{done} of {jobs}: {name}"),
+    )
     return {"summary": json.loads(found.summary().write_json()), "folds": found.folds}
 
 

@@ -105,7 +105,10 @@ class Workspace:
 
     def upload(self, name: str, file: BinaryIO, *, folder: str = UPLOADS) -> str:
         """Put a file that somebody sent among the uploads; the name that it got. What has the name already stays."""
-        safe = _safe_name(name)
+        last = re.split(r"[/\\]", name)[-1]
+        safe = re.sub(r"[^\w.\- ]", "_", last).strip(" .")[-120:].lstrip(".")
+        if not safe:
+            raise RequestError("the file has no name; give it one that ends in .csv or such.")
         place = self.root / folder
         place.mkdir(mode=0o700, exist_ok=True)
         stem, dot, rest = safe.partition(".")
@@ -259,12 +262,3 @@ def replace_text(path: Path, text: str) -> None:
 def without_secrets(text: str) -> str:
     """A text in which passwords of addresses are not shown."""
     return ALSO_SECRET.sub(r"\1…", SECRET.sub(r"\1…@", text))
-
-
-def _safe_name(name: str) -> str:
-    """A name of somebody else's file as one that is safe here."""
-    last = re.split(r"[/\\]", name)[-1]
-    safe = re.sub(r"[^\w.\- ]", "_", last).strip(" .")[-120:].lstrip(".")
-    if not safe:
-        raise RequestError("the file has no name; give it one that ends in .csv or such.")
-    return safe
