@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from dataclasses import replace as replace_part
 from html import escape
@@ -25,14 +25,7 @@ from anonfit.release.run import extend, make
 from anonfit.release.trees import MODEL, load_tree_folder, make_tree_of, publish_tree
 from anonfit.report.trees import drawn_svg
 from anonfit.runtime.process import Stage, silent, stoppable
-from anonfit.spec.keywords import (
-    check_keywords,
-    keyword_defaults,
-    refuse_keywords,
-    speaking_keywords,
-    spec_of_keywords,
-    takes_settings,
-)
+from anonfit.spec import keywords
 from anonfit.spec.kinds import FRACTION
 from anonfit.spec.model import ColumnSettings, OutputSpec, Settings, Spec, TargetSpec
 from anonfit.spec.parse import read_spec, read_tree_spec, refuse_open
@@ -80,10 +73,14 @@ class Release:
     def __repr__(self) -> str:
         """What it is, without a row of it: a notebook or a log may show it."""
         rows, names = self._draft.released, list(self.recoding.quasi_identifiers)
-        if several := demands_of(self._draft.spec).quasi_identifiers:
-            demands = "; ".join(f"k={each.k} of {', '.join(each.columns)}" for each in several)
-            return f"Release({demands}; rows={rows})"
+        if several := self._several("="):
+            return f"Release({several}; rows={rows})"
         return f"Release(k={self._draft.spec.privacy.k}, rows={rows}, quasi_identifiers={names})"
+
+    def _several(self, equals: str) -> str:
+        """What is asked of several quasi-identifiers; empty where there is one."""
+        demands = demands_of(self._draft.spec).quasi_identifiers
+        return "; ".join(f"k{equals}{demand.k} of {', '.join(demand.columns)}" for demand in demands)
 
     def _repr_html_(self) -> str:
         """What it is, as a table for a notebook, without a row of it."""
@@ -91,10 +88,8 @@ class Release:
         generalized = dict.fromkeys(self.recoding.quasi_identifiers, "generalized")
         raw = {column.name: "as it is" for column in self._draft.schema.released_raw}
         roles = {column.name: str(column.role) for column in self._draft.schema.columns}
-        demands = [f"k = {spec.privacy.k}"]
+        demands = [self._several(" = ") or f"k = {spec.privacy.k}"]
         demands += [f"{demand.model} of {demand.column}" for demand in spec.privacy.diversity]
-        if several := demands_of(spec).quasi_identifiers:
-            demands[0] = "; ".join(f"k = {each.k} of {', '.join(each.columns)}" for each in several)
         lines = [(name, roles.get(name, ""), how) for name, how in (generalized | raw).items()]
         return _html_table(
             f"Release of {self._draft.released:,} rows: {', '.join(demands)}", ("column", "role", "released"), lines
@@ -211,7 +206,11 @@ class Release:
             steered = {target["column"]: target["kind"] == "number" for target in targets if target["used"]}
         elif steered is None:  # refining and trees know classes only
             steered = {target.column: False for target in self._draft.spec.targets}
-        spec = self._draft.spec if limit is None else _limited(self._draft.spec, limit)
+        spec = self._draft.spec
+        if limit is not None:
+            if not FRACTION.have(limit):
+                raise RequestError(f"suppression_limit must be {FRACTION.says} (0.05 is 5 %); found {limit!r}.")
+            spec = replace_part(spec, privacy=replace_part(spec.privacy, suppression_limit=float(limit)))
         return extend(spec, taken, named_source(data), unseen=Unseen(unseen), steered=steered, stage=stage)
 
 
@@ -227,13 +226,6 @@ class TreeRelease:
     def _repr_html_(self) -> str:
         """The drawing that is published with it, for a notebook."""
         return drawn_svg(self.tree)
-
-
-def _limited(spec: Spec, limit: float) -> Spec:
-    """A spec with another limit on the rows that may be withheld."""
-    if not FRACTION.have(limit):
-        raise RequestError(f"suppression_limit must be {FRACTION.says} (0.05 is 5 %); found {limit!r}.")
-    return replace_part(spec, privacy=replace_part(spec.privacy, suppression_limit=float(limit)))
 
 
 def _released(draft: Draft, source: Any) -> Release:
@@ -274,7 +266,7 @@ def _html_table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]])
     return f"<table>{caption}<thead><tr>{cells(head, 'th')}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-@takes_settings()
+@keywords.takes_settings()
 def anonymize(
     data: Any,
     *,
@@ -313,20 +305,18 @@ def anonymize(
         >>> af.anonymize(people, quasi_identifiers=["age"], k=2, targets=["income"]).data["age"].to_list()
         ['< 30', '< 30', '≥ 30', '≥ 30']
     """
-    check_keywords("anonymize", settings, keyword_defaults())
+    keywords.check_keywords("anonymize", settings, keywords.keyword_defaults())
     given = {"quasi_identifiers": quasi_identifiers, "k": k, "targets": targets, "sensitive": sensitive}
     words: dict[str, Any] = {**given, "columns": columns, **settings}
     if isinstance(data, Spec):
-        refuse_keywords(words, anonymize)
-        spec = data
-    else:
-        if k is None:
-            raise RequestError(
-                "k is missing: how many persons must share every released combination? 10 is a common start."
-            )
-        with speaking_keywords():
-            spec = spec_of_keywords(str(data) if isinstance(data, str | Path) else data, words)
-    with nullcontext() if isinstance(data, Spec) else speaking_keywords():
+        keywords.refuse_keywords(words, anonymize)
+        return _released(make(data, threads=threads, stopping=stoppable), data.data.source)
+    if k is None:
+        raise RequestError(
+            "k is missing: how many persons must share every released combination? 10 is a common start."
+        )
+    with keywords.speaking_keywords():
+        spec = keywords.spec_of_keywords(str(data) if isinstance(data, str | Path) else data, words)
         draft = make(spec, threads=threads, stopping=stoppable)
     return _released(draft, spec.data.source)
 

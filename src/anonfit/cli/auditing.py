@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -112,14 +113,13 @@ def audit(
         "count": count,
         "population": None if population is None else _table(population),
         "sampling_fraction": sampling_fraction,
-        "max_risk": _number_or_name(max_risk),
+        "max_risk": max_risk,
     }
-    asked: dict[str, Any] = {
-        "quasi_identifiers": names_of(quasi_identifiers),
-        "sensitive": names_of(sensitive),
-        "k": k,
-        **{name: value for name, value in options.items() if value is not None},
-    }
+    asked: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    asked |= {"quasi_identifiers": names_of(quasi_identifiers), "sensitive": names_of(sensitive), "k": k}
+    if max_risk is not None:
+        with suppress(ValueError):  # the name of a threshold
+            asked["max_risk"] = float(max_risk)
     with stages(as_json=as_json) as stage:
         stage("Auditing")
         tree = None if path is None else _audit_tree(path, spec, asked, source=raw, other=other)
@@ -156,13 +156,6 @@ def audit(
         raise Exit(1)
 
 
-def _number_or_name(text: str | None) -> str | float | None:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return text
-
-
 def _audit_page(audit: Audit, name: str) -> str:
     """The page of an audit, for the owner of the data."""
     from datetime import UTC, datetime
@@ -172,7 +165,7 @@ def _audit_page(audit: Audit, name: str) -> str:
     from anonfit.metrics.attack import group_bins
     from anonfit.report.page import page
 
-    figures, unit = audit.to_dict(), _unit(audit)
+    figures = audit.to_dict()
     headline, colour = {
         True: ("What was asked or claimed holds.", "good"),
         False: ("Something that was asked or claimed is missed, or could not be checked.", "bad"),
@@ -190,7 +183,7 @@ def _audit_page(audit: Audit, name: str) -> str:
         audit=figures,
         sizes=figures["sizes"],
         bins=group_bins(sizes),
-        unit=unit,
+        unit=_unit(audit),
     )
 
 
@@ -200,10 +193,7 @@ def _audit_folder(
     """Audit a release folder: what it claims and, apart from that, what --k, --max-risk or a spec ask of it."""
     from anonfit.release.folder import audit_release
 
-    given = [
-        f"--{key.replace('_', '-')}" for key in ("quasi_identifiers", "sensitive", "entity", "count") if asked.get(key)
-    ]
-    if given:
+    if given := _words(key for key in ("quasi_identifiers", "sensitive", "entity", "count") if asked.get(key)):
         raise RequestError(
             f"a release folder says itself what its columns are; leave out {', '.join(given)}, or give a spec."
         )
@@ -227,11 +217,15 @@ def _audit_tree(
         return None
     from anonfit.release.folder import audit_tree
 
-    given = [f"--{key.replace('_', '-')}" for key, value in asked.items() if value and key != "k"]
+    given = _words(key for key, value in asked.items() if value and key != "k")
     given += [word for word, value in (("a spec", spec), ("--with", other)) if value is not None]
     if given:
         raise RequestError(f"the folder of a tree says itself what it claims; leave out {', '.join(given)}.")
     return audit_tree(folder, source, k=asked["k"])
+
+
+def _words(options: Iterable[str]) -> list[str]:
+    return [f"--{option.replace('_', '-')}" for option in options]
 
 
 def _number(value: Any) -> str:
@@ -248,7 +242,16 @@ def _show_figures(audit: Audit) -> None:
     if joint := figures.get("joint"):
         both = ", ".join(f"{key.replace('_', ' ')} {_number(value)}" for key, value in joint.items())
         say(f"  both releases together: {both}")
-    if rows := [_diversity_line(demand) for demand in figures["diversity"]]:
+    words = {True: "met", False: "missed", None: "not checked"}
+    if rows := [
+        (
+            demand["column"],
+            demand["model"],
+            *("–" if demand[key] is None else figure_words(demand[key]) for key in ("found", "asked")),
+            "" if demand["met"] is None and demand["asked"] is None else words[demand["met"]],
+        )
+        for demand in figures["diversity"]
+    ]:
         say("\nDiversity of sensitive columns and targets, in the worst group:")
         screen.print(table(("column", "model", "found", "asked", ""), rows, numbers=(2, 3)))
     if rows := [
@@ -271,13 +274,6 @@ def _show_figures(audit: Audit) -> None:
     ]
     say(f"\n{unit.capitalize()} whose risk is above a usual threshold:")
     screen.print(table(("attacker", "preset", "threshold", f"{unit} above", "source"), lines, numbers=(2, 3)))
-
-
-def _diversity_line(demand: Mapping[str, Any]) -> tuple[str, ...]:
-    """The worst group's figure of a model that was measured."""
-    told = ("–" if demand[key] is None else figure_words(demand[key]) for key in ("found", "asked"))
-    verdict = {True: "met", False: "missed", None: "" if demand["asked"] is None else "not checked"}
-    return (demand["column"], demand["model"], *told, verdict[demand["met"]])
 
 
 def _unit(audit: Audit) -> str:

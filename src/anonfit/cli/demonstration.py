@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,62 +53,35 @@ def _make(folder: Path, rows: int, seed: int, k: int) -> pl.DataFrame:
     return patients
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """How often the target of held-out patients is predicted right: from the most frequent one, and from regions that
-    were made of the other patients blind and for the purpose.
-    """
-
-    held_out: int
-    frequent: float
-    blind: float
-    purpose: float
-    blind_groups: int
-    purpose_groups: int
-    gain: Gain
-
-    def to_dict(self) -> dict[str, Any]:
-        """What a script wants to know of it."""
-        return {
-            "target": TARGET,
-            "held_out_rows": self.held_out,
-            "accuracy": {"most_frequent": self.frequent, "blind": self.blind, "purpose": self.purpose},
-            "groups": {"blind": self.blind_groups, "purpose": self.purpose_groups},
-            "gain": self.gain.share,
-            "noise": self.gain.noise,
-            "gained": self.gain.is_real,
-        }
-
-
-def _measure(spec: Spec, patients: pl.DataFrame) -> Measured | None:
-    """Make regions of two thirds of the patients, blind and for the purpose, and predict the others; None if two
-    thirds are too few to make any.
+def _measure(spec: Spec, patients: pl.DataFrame) -> tuple[dict[str, Any], Gain] | None:
+    """How often the target of a third of the patients is predicted right: from the most frequent one, and from regions
+    that were made of the others blind and for the purpose; None if two thirds are too few to make any.
     """
     from anonfit.metrics.holdout import RegionLearner, paired_gain
     from anonfit.release.run import make
 
     known = patients[: 2 * len(patients) // 3]
     others = patients[len(known) :]
-    blind = replace(spec, method=replace(spec.method, criterion="median"))
+    specs = {"blind": replace(spec, method=replace(spec.method, criterion="median")), "purpose": spec}
     try:
-        releases = [make(asked, source=known) for asked in (blind, spec)]
+        releases = {name: make(asked, source=known) for name, asked in specs.items()}
     except Infeasible:
         return None
-    right = [
-        (RegionLearner.taught(release.recoding, known, TARGET).predict(others) == others[TARGET]).to_numpy()
-        for release in releases
-    ]
-    frequent = known[TARGET].mode().sort()[0]
-    blind_groups, purpose_groups = (release.table.select(QUASI_IDENTIFIERS).n_unique() for release in releases)
-    return Measured(
-        held_out=len(others),
-        frequent=float((others[TARGET] == frequent).to_numpy().mean()),
-        blind=float(right[0].mean()),
-        purpose=float(right[1].mean()),
-        blind_groups=blind_groups,
-        purpose_groups=purpose_groups,
-        gain=paired_gain(*right),
-    )
+    right = {
+        name: (RegionLearner.taught(release.recoding, known, TARGET).predict(others) == others[TARGET]).to_numpy()
+        for name, release in releases.items()
+    }
+    gain = paired_gain(right["blind"], right["purpose"])
+    right = {"most_frequent": (others[TARGET] == known[TARGET].mode().sort()[0]).to_numpy(), **right}
+    return {
+        "target": TARGET,
+        "held_out_rows": len(others),
+        "accuracy": {name: float(shares.mean()) for name, shares in right.items()},
+        "groups": {name: release.table.select(QUASI_IDENTIFIERS).n_unique() for name, release in releases.items()},
+        "gain": gain.share,
+        "noise": gain.noise,
+        "gained": gain.is_real,
+    }, gain
 
 
 def demo(
@@ -136,13 +109,20 @@ def demo(
                 "patients": str(out / "patients.csv"),
                 "spec": str(out / "spec.toml"),
                 **summary(release.report, folder),
-                "purpose": None if measured is None else measured.to_dict(),
+                "purpose": None if measured is None else measured[0],
             }
         )
         return
     _show(patients, release, k)
     _show_gain(measured, k)
-    _show_files(out)
+    files = [
+        (folder / "report.html", "what was asked and found, to show"),
+        (folder / "data.parquet", "the released table"),
+        (folder / "recoding.json", "the recoding, for new rows: anonfit apply"),
+        (out / "spec.toml", "what was asked: change it, run it again"),
+        (out / "patients.csv", "the made-up patients"),
+    ]
+    results().print(table(("file", "what it is"), files))
 
 
 def _show(patients: pl.DataFrame, release: Release, k: int) -> None:
@@ -170,19 +150,19 @@ def _show(patients: pl.DataFrame, release: Release, k: int) -> None:
     say(("The audit of the written file accepted it.\n", "bold green"))
 
 
-def _show_gain(measured: Measured | None, k: int) -> None:
+def _show_gain(measured: tuple[dict[str, Any], Gain] | None, k: int) -> None:
     """Say what the purpose gained at the same k, also if that is nothing."""
     if measured is None:
         say("What the purpose gained cannot be measured: two thirds of the patients are too few for this k.\n")
         return
-    say((f"The {TARGET} of {measured.held_out:,} held-out patients", "bold"), ", predicted from the others:")
-    lines = [
-        ("their most frequent one", "", f"{measured.frequent:.1%}"),
-        (f"regions of k = {k}, made blind (Median)", f"{measured.blind_groups:,}", f"{measured.blind:.1%}"),
-        (f"regions of k = {k}, made for it (InfoGain)", f"{measured.purpose_groups:,}", f"{measured.purpose:.1%}"),
-    ]
+    figures, gain = measured
+    say((f"The {TARGET} of {figures['held_out_rows']:,} held-out patients", "bold"), ", predicted from the others:")
+    accuracy, groups = figures["accuracy"], figures["groups"]
+    lines = [("their most frequent one", "", f"{accuracy['most_frequent']:.1%}")]
+    for name, how in (("blind", "made blind (Median)"), ("purpose", "made for it (InfoGain)")):
+        lines.append((f"regions of k = {k}, {how}", f"{groups[name]:,}", f"{accuracy[name]:.1%}"))
     results().print(table(("predicted by", "groups", "right"), lines, numbers=(1, 2)))
-    say((_verdict(measured.gain) + "\n", "bold green" if measured.gain.is_real else "yellow"))
+    say((_verdict(gain) + "\n", "bold green" if gain.is_real else "yellow"))
 
 
 def _verdict(gain: Gain) -> str:
@@ -192,14 +172,3 @@ def _verdict(gain: Gain) -> str:
     if gain.is_loss:
         return f"The purpose gained nothing here: it lost {points:.1f} points ({noise})."
     return f"The purpose gained nothing that chance does not explain: {100 * gain.share:+.1f} points ({noise})."
-
-
-def _show_files(out: Path) -> None:
-    lines = [
-        (out / "release" / "report.html", "what was asked and found, to show"),
-        (out / "release" / "data.parquet", "the released table"),
-        (out / "release" / "recoding.json", "the recoding, for new rows: anonfit apply"),
-        (out / "spec.toml", "what was asked: change it, run it again"),
-        (out / "patients.csv", "the made-up patients"),
-    ]
-    results().print(table(("file", "what it is"), lines))

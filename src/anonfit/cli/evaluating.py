@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from anonfit.evaluation.jobs import Progress
     from anonfit.evaluation.result import Evaluation
     from anonfit.metrics.registry import Metric
-    from anonfit.spec.model import Spec
 
 
 @contextmanager
@@ -100,7 +100,11 @@ def evaluate(
         "workers": workers,
     }
     asked = read_spec(spec, settings or ())
-    models = _models(asked, target, names_of(using), where)
+    models: list[dict[str, Any]] = []
+    if target or names_of(using) or where:
+        if not (targets := [target] if target else [each.column for each in asked.targets]):
+            raise RequestError("the spec has no target, so there is nothing to predict: name one by --target.")
+        models = [{"target": name, "using": names_of(using) or None, "where": where} for name in targets]
     try:
         with _bar(as_json=as_json) as progress:
             from anonfit.evaluation import grid
@@ -128,59 +132,47 @@ def evaluate(
         _show(evaluation, out)
 
 
-def _models(spec: Spec, target: str | None, using: Sequence[str], where: str | None) -> list[dict[str, Any]]:
-    """The models that the words describe: of the target that is named, or of each; none without words."""
-    if not (target or using or where):
-        return []
-    targets = [target] if target else [each.column for each in spec.targets]
-    if not targets:
-        raise RequestError("the spec has no target, so there is nothing to predict: name one by --target.")
-    return [{"target": name, "using": using or None, "where": where} for name in targets]
-
-
 def _as_json(evaluation: Evaluation, out: Path | None) -> dict[str, Any]:
     return {
         "protocol": evaluation.protocol,
         "folds": evaluation.folds,
-        "summary": [_plain(row) for row in evaluation.summary().to_dicts()],
-        "figures": [_plain(row) for row in _figures(evaluation)],
-        "disagreements": [_plain(row) for row in evaluation.disagreements().to_dicts()],
-        "unmet": [
-            {"method": cell.method, "k": cell.k, "fold": cell.fold, "why": cell.why} for cell in evaluation.unmet
-        ],
+        "summary": _plain(evaluation.summary().to_dicts()),
+        "figures": _plain(_figures(evaluation)),
+        "disagreements": _plain(evaluation.disagreements().to_dicts()),
+        "unmet": [asdict(cell) for cell in evaluation.unmet],
         "folder": None if out is None else str(out),
     }
 
 
-def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row without numbers that JSON does not have."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()
-    }
+def _plain(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows without numbers that JSON does not have."""
+
+    def plain(value: Any) -> Any:
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return [{name: plain(value) for name, value in row.items()} for row in rows]
 
 
 def _figures(evaluation: Evaluation) -> list[dict[str, Any]]:
     """The mean of each figure over folds."""
     import polars as pl
 
-    keys = ["method", "k", "figure", "target"]
-    means: list[dict[str, Any]] = (
-        evaluation.figures.group_by(keys, maintain_order=True).agg(pl.col("value").mean()).to_dicts()
-    )
-    return means
+    groups = evaluation.figures.group_by("method", "k", "figure", "target", maintain_order=True)
+    return groups.agg(pl.col("value").mean()).to_dicts()
 
 
 def _show(evaluation: Evaluation, out: Path | None) -> None:
+    import polars as pl
+
     from anonfit.evaluation.result import MEASURES
     from anonfit.metrics.registry import metrics_of
 
     screen = results()
     summary = evaluation.summary()
     for model in summary["model"].unique(maintain_order=True).to_list():
-        rows = [row for row in summary.to_dicts() if row["model"] == model]
-        for measure in dict.fromkeys(row["measure"] for row in rows):
-            say((f"{model}: {MEASURES[measure]}", "bold"))
-            screen.print(_table([row for row in rows if row["measure"] == measure]))
+        for (measure,), of_measure in summary.filter(pl.col("model") == model).group_by("measure", maintain_order=True):
+            say((f"{model}: {MEASURES[str(measure)]}", "bold"))
+            screen.print(_table(of_measure.to_dicts()))
             screen.print()
     figures = _figures(evaluation)
     answers = metrics_of("evaluate", "selections", "queries")
@@ -209,18 +201,16 @@ def _show(evaluation: Evaluation, out: Path | None) -> None:
             f"{len(cases)} case(s): {'; '.join(list(cases)[:8])}{'; …' if len(cases) > 8 else ''}."
         )
     for why in dict.fromkeys(cell.why for cell in evaluation.unmet):
-        folds = Counter((cell.method, cell.k) for cell in evaluation.unmet if cell.why == why)
-        cells = (_cell(*cell, number, evaluation.folds) for cell, number in folds.items())
+        cells = []
+        for (method, k), folds in Counter(
+            (cell.method, cell.k) for cell in evaluation.unmet if cell.why == why
+        ).items():
+            at = "" if k is None else f", k = {k}"
+            cells.append(f"{method}{at}{'' if folds == evaluation.folds else f', {folds} of {evaluation.folds} folds'}")
         say((f"not measured ({'; '.join(cells)}): {why}", "yellow"))
     if out is not None:
         say(f"read next: {out / 'evaluation.html'}")
         say(f"all measures: {out / 'results.csv'}, {out / 'summary.csv'}, {out / 'figures.csv'}")
-
-
-def _cell(method: str, k: int | None, number: int, folds: int) -> str:
-    """A method and k, and in how many folds, if not in all."""
-    at = "" if k is None else f", k = {k}"
-    return f"{method}{at}{'' if number == folds else f', {number} of {folds} folds'}"
 
 
 def _figures_table(rows: Sequence[Mapping[str, Any]], metrics: Sequence[Metric]) -> Any:

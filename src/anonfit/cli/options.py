@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from inspect import Parameter, signature
@@ -45,12 +45,18 @@ def verb(app: typer.Typer, function: Callable[..., None], *, epilog: str) -> Non
         with told(function.__name__, **{name: options.pop(name) for name in COMMON}):
             function(**options)
 
-    parameters = list(signature(function, eval_str=True).parameters.values())
-    for name, (kind, default) in COMMON.items():
+    app.command(epilog=epilog)(with_options(run, COMMON))
+
+
+def with_options(command: Callable[..., None], options: Mapping[str, tuple[Any, Any]]) -> Callable[..., None]:
+    """A command that wraps a function, with options beside the function's own; each has a type and a default."""
+    own = signature(command, eval_str=True)
+    parameters = list(own.parameters.values())
+    for name, (kind, default) in options.items():
         parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind))
-    run.__signature__ = signature(function).replace(parameters=parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    app.command(epilog=epilog)(run)
+    command.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
 
 
 def names_of(text: str | None) -> list[str]:

@@ -141,13 +141,19 @@ def run(
     with stages(as_json=as_json) as stage, trial(dry=dry, name=folder.name) as place:
         from anonfit import api
         from anonfit.release.folder import check_free
+        from anonfit.release.publish import DatabaseTable
+        from anonfit.spec.parse import read_spec
         from anonfit.spec.write import toml_value
 
         begin = None if start is None else str(start.absolute())
         given = {"engine.name": engine, "engine.memory": memory, "output.to": to, "method.start": begin}
         chosen = [*(settings or []), *(f"{name}={toml_value(word)}" for name, word in given.items() if word)]
         check_free(folder.absolute(), replace=replace)
-        asked = _without_database(spec, chosen, replace=replace) if dry else spec
+        asked: Spec | Path = spec
+        if dry:  # the table of a database is looked at and not written
+            asked = read_spec(spec, chosen)
+            DatabaseTable.of_spec(asked, replace=replace)
+            asked = dataclasses.replace(asked, output=dataclasses.replace(asked.output, to=None, table=None))
         release = api.run(asked, place or folder, settings=chosen, curve=ks, replace=replace, stage=stage)
     for doubt in release.notices:
         notice(f"doubtful: {doubt}")
@@ -160,16 +166,6 @@ def run(
         say((f"  Refining was stopped after {made:,} refinements; more were possible.", "yellow"))
     if steps and not as_json:
         _show_refinements(refinements)
-
-
-def _without_database(path: Path, settings: Sequence[str], *, replace: bool) -> Spec:
-    """The spec, whose table of a database is looked at and not written."""
-    from anonfit.release.publish import DatabaseTable
-    from anonfit.spec.parse import read_spec
-
-    spec = read_spec(path, settings)
-    DatabaseTable.of_spec(spec, replace=replace)
-    return dataclasses.replace(spec, output=dataclasses.replace(spec.output, to=None, table=None))
 
 
 def apply(
@@ -297,10 +293,9 @@ def _grow_tree(spec: Path, folder: Path, settings: Sequence[str], *, replace: bo
     if (dropped := release.audit["rows"]["dropped"]) != 0:
         say(f"  rows left out for missing values: {dropped}")
     if facts["exposed"]:
-        shares = [(exposed["persons"]["share"], exposed["confidence"]) for exposed in facts["exposed"]]
-        texts = (f"{share:.1%}" if isinstance(share, float) else str(share) for share, _ in shares)
-        told = (f"{text} at {confidence:.0%}" for text, (_, confidence) in zip(texts, shares, strict=True))
-        say(f"  persons whose class can be told: {', '.join(told)}")
+        shares = [(exposed["persons"]["share"], f"{exposed['confidence']:.0%}") for exposed in facts["exposed"]]
+        texts = (f"{f'{share:.1%}' if isinstance(share, float) else share} at {level}" for share, level in shares)
+        say(f"  persons whose class can be told: {', '.join(texts)}")
     say(
         "  The audit of the written tree accepted it. Not covered: background knowledge, other releases, what a span "
         "has in common."

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import sys
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -121,14 +122,11 @@ def told(verb: str, *, verbose: bool, quiet: bool, log: str) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        status = 130 if isinstance(error, KeyboardInterrupt) else getattr(error, "exit_status", 2)
-        status = next((getattr(error, name) for name in ("exit_code", "code") if hasattr(error, name)), status)
-        _log(
-            event="end",
-            status=status,
-            error=None if hasattr(error, "exit_code") else type(error).__name__,
-            seconds=clock,
-        )
+        status = 130 if isinstance(error, KeyboardInterrupt) else 2
+        names = ("exit_code", "code", "exit_status")
+        status = next((getattr(error, name) for name in names if hasattr(error, name)), status)
+        kind = None if hasattr(error, "exit_code") else type(error).__name__
+        _log(event="end", status=status, error=kind, seconds=clock)
         raise
     else:
         _log(event="end", status=0, error=None, seconds=clock)
@@ -236,8 +234,10 @@ def _kind_and_text(error: BaseException) -> tuple[str, str]:
         place = "the system refused" if error.filename is None else f"{error.filename} cannot be used"
         hint = "free some space, or name another place" if error.errno in FULL else "look at the place and its rights"
         return "OSError", f"{place}: {error.strerror}; {hint}."
+    calls = traceback.extract_tb(error.__traceback__)
+    place = f"{Path(calls[-1].filename).name}:{calls[-1].lineno}" if calls else "an unknown place"
     return "InternalError", (
-        f"something went wrong inside anonfit ({type(error).__name__} in {_place(error)}); set ANONFIT_DEBUG=1 "
+        f"something went wrong inside anonfit ({type(error).__name__} in {place}); set ANONFIT_DEBUG=1 "
         "to see all of it, and report it."
     )
 
@@ -269,15 +269,12 @@ def show_failure(error: BaseException, *, as_json: bool) -> int:
         return status
     from rich.text import Text
 
-    screen = console()
-    lines = facts["faults"]
-    if len(lines) > 1:
-        screen.print(Text(f"{len(lines)} faults:", style="bold red"))
-    for line in lines:
-        screen.print(
-            Text("error: " if len(lines) == 1 else "  - ", style="bold red") + Text(line, style="not bold"),
-            soft_wrap=True,
-        )
+    screen, faults = console(), facts["faults"]
+    if len(faults) > 1:
+        screen.print(Text(f"{len(faults)} faults:", style="bold red"))
+    begin = Text("error: " if len(faults) == 1 else "  - ", style="bold red")
+    for fault in faults:
+        screen.print(begin + Text(fault, style="not bold"), soft_wrap=True)
     return status
 
 
@@ -292,10 +289,3 @@ def show_unwritten() -> int:
         "be shown of it is lost.\n"
     )
     return 2
-
-
-def _place(error: BaseException) -> str:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace else "an unknown place"  # noqa: PTH119

@@ -4,16 +4,18 @@ another layout."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
 
-from anonfit.cli.options import Json, Replace, names_of, whole_numbers
+from anonfit.cli.options import Json, Replace, names_of, whole_numbers, with_options
 from anonfit.cli.showing import console, print_json, results, say, table
 from anonfit.errors import RequestError, did_you_mean
 
@@ -36,7 +38,23 @@ NAMED = (
 )
 
 
-@build.command(epilog="Example: anonfit taxonomy build intervals --low 0 --high 120 --step 5 --levels 10,20,40")
+def builder(example: str, *, notice: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a function that builds a taxonomy a command that writes it, with the options that all of these have."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def command(*, out: Path, replace: bool, as_json: bool, **options: Any) -> None:
+            _write(function(**options), out, replace=replace, as_json=as_json, notice=notice)
+
+        name = function.__name__
+        options = {"out": (Out, Path(f"{name}.csv")), "replace": (Replace, False), "as_json": (Json, False)}
+        build.command(epilog=f"Example: anonfit taxonomy build {name} {example}")(with_options(command, options))
+        return function
+
+    return register
+
+
+@builder("--low 0 --high 120 --step 5 --levels 10,20,40")
 def intervals(
     low: Annotated[str, Option(help="Where the first interval begins.")],
     high: Annotated[str, Option(help="Where the last interval ends.")],
@@ -44,39 +62,31 @@ def intervals(
     levels: Annotated[str, Option(help="The widths of the wider levels: 10,20,40. Doubled if not given.")] = "",
     closed: Closed = False,
     root: Root = "*",
-    out: Out = Path("intervals.csv"),
-    replace: Replace = False,
-    as_json: Json = False,
-) -> None:
+) -> Any:
     """Equal intervals of a number, joined to wider ones level by level."""
     from anonfit.tables import taxonomy_builders as builders
 
     widths = [_number(word, "levels") for word in names_of(levels)] or None
     start, end, width = _number(low, "low"), _number(high, "high"), _number(step, "step")
-    made = builders.intervals(start, end, step=width, levels=widths, open_ends=not closed, root=root)
-    _write(made, out, replace=replace, as_json=as_json)
+    return builders.intervals(start, end, step=width, levels=widths, open_ends=not closed, root=root)
 
 
-@build.command(epilog="Example: anonfit taxonomy build cuts 18,25,45,65 25,65 --out age.csv")
+@builder("18,25,45,65 25,65 --out age.csv")
 def cuts(
     levels: Annotated[
         list[str], Argument(help="The cut points of the leaves, 18,25,45,65; then those of each coarser level.")
     ],
     closed: Closed = False,
     root: Root = "*",
-    out: Out = Path("cuts.csv"),
-    replace: Replace = False,
-    as_json: Json = False,
-) -> None:
+) -> Any:
     """Intervals between cut points, which are numbers, dates or times."""
     from anonfit.tables import taxonomy_builders as builders
 
     points = [[_point(word) for word in names_of(level)] for level in levels]
-    made = builders.from_cuts(points, open_ends=not closed, root=root)
-    _write(made, out, replace=replace, as_json=as_json)
+    return builders.from_cuts(points, open_ends=not closed, root=root)
 
 
-@build.command(epilog="Example: anonfit taxonomy build dates --low 2020-01-01 --high 2024-12-31 --levels month,year")
+@builder("--low 2020-01-01 --high 2024-12-31 --levels month,year")
 def dates(
     low: Annotated[str, Option(help="The first day, such as 2020-01-01.")],
     high: Annotated[str, Option(help="The last day.")],
@@ -85,19 +95,15 @@ def dates(
     ] = "day,month,quarter,year",
     closed: Closed = False,
     root: Root = "*",
-    out: Out = Path("dates.csv"),
-    replace: Replace = False,
-    as_json: Json = False,
-) -> None:
+) -> Any:
     """Days, months, quarters and years of the calendar."""
     from anonfit.tables import taxonomy_builders as builders
 
     first, last = _day(low, "low"), _day(high, "high")
-    made = builders.dates(first, last, levels=names_of(levels), open_ends=not closed, root=root)
-    _write(made, out, replace=replace, as_json=as_json)
+    return builders.dates(first, last, levels=names_of(levels), open_ends=not closed, root=root)
 
 
-@build.command(epilog="Example: anonfit taxonomy build mask patients.csv postcode --keep 3,2 --out postcode.csv")
+@builder("patients.csv postcode --keep 3,2 --out postcode.csv", notice=NAMED)
 def mask(
     data: Data,
     column: ColumnName,
@@ -106,52 +112,40 @@ def mask(
     ] = "",
     sign: Annotated[str, Option(help="The character that stands for a masked one.")] = "*",
     root: Root = "*",
-    out: Out = Path("mask.csv"),
-    replace: Replace = False,
-    as_json: Json = False,
-) -> None:
+) -> Any:
     """Codes masked from the right: 75011, 7501*, 750**."""
     from anonfit.tables import taxonomy_builders as builders
 
     numbers = whole_numbers("keep", keep) or None
-    made = builders.masked(_values(data, column), levels=numbers, mask=sign, root=root)
-    _write(made, out, replace=replace, as_json=as_json, notice=NAMED)
+    return builders.masked(_values(data, column), levels=numbers, mask=sign, root=root)
 
 
-@build.command(epilog="Example: anonfit taxonomy build alphabet patients.csv country --groups 20,5")
+@builder("patients.csv country --groups 20,5", notice=NAMED)
 def alphabet(
     data: Data,
     column: ColumnName,
     groups: Annotated[str, Option(help="How many groups there are on each level, descending: 20,5.")],
     root: Root = "*",
-    out: Out = Path("alphabet.csv"),
-    replace: Replace = False,
-    as_json: Json = False,
-) -> None:
+) -> Any:
     """Groups of neighbours in alphabetical order."""
     from anonfit.tables import taxonomy_builders as builders
 
-    made = builders.alphabetical(_values(data, column), groups=whole_numbers("groups", groups), root=root)
-    _write(made, out, replace=replace, as_json=as_json, notice=NAMED)
+    return builders.alphabetical(_values(data, column), groups=whole_numbers("groups", groups), root=root)
 
 
-@build.command(epilog="Example: anonfit taxonomy build frequency patients.csv diagnosis --minimum 50")
+@builder("patients.csv diagnosis --minimum 50", notice=NAMED)
 def frequency(
     data: Data,
     column: ColumnName,
     minimum: Annotated[int, Option(help="The rows that every child of the root must have.", min=1)],
     root: Root = "*",
-    out: Out = Path("frequency.csv"),
-    replace: Replace = False,
-    as_json: Json = False,
-) -> None:
+) -> Any:
     """Frequent values alone, rarer ones in groups of similar frequency."""
     from anonfit.tables import taxonomy_builders as builders
 
     values = _values(data, column)
     counts = dict(zip(*values.value_counts().get_columns(), strict=True))
-    made = builders.by_frequency({str(value): rows for value, rows in counts.items()}, minimum=minimum, root=root)
-    _write(made, out, replace=replace, as_json=as_json, notice=NAMED)
+    return builders.by_frequency({str(value): rows for value, rows in counts.items()}, minimum=minimum, root=root)
 
 
 @app.command(epilog="Example: anonfit taxonomy convert country.json --out country.csv")
@@ -246,27 +240,23 @@ def _write(made: Taxonomy, out: Path, *, replace: bool, as_json: bool, notice: s
 
 def _show(tree: Taxonomy, said: dict[str, Any], outside: int | None, *, as_json: bool) -> None:
     """The number of names on each level, counted from the leaves, with some of them."""
-    levels = _levels(tree)
+    levels = [list(level) for level in levels_of(tree)]
     if as_json:
-        found = {} if outside is None else {"values_without_place": outside}
-        print_json({**said, "leaves": len(tree.leaves), "levels": [len(names) for names in levels], **found})
+        places = {} if outside is None else {"values_without_place": outside}
+        print_json({**said, "leaves": len(tree.leaves), "levels": [len(names) for names in levels], **places})
         return
     say(f"{said['taxonomy']}: {len(tree.leaves):,} leaves, {tree.height + 1} levels")
     rows = [(level, f"{len(names):,}", _some(names)) for level, names in enumerate(levels)]
     results().print(table(("level", "names", "such as"), rows, numbers=(0, 1)))
     if outside is not None:
-        what = "Every value of the column has a place in it." if not outside else f"{outside:,} values have no place."
-        say(what)
+        say("Every value of the column has a place in it." if not outside else f"{outside:,} values have no place.")
 
 
-def _levels(tree: Taxonomy) -> list[Sequence[str]]:
-    """The different names on each level from the leaves to the root; a short branch repeats its leaf."""
-    levels: list[dict[str, None]] = [{} for _ in range(tree.height + 1)]
-    for node in tree.leaf_nodes:
-        path = tree.path(node)
-        for level, name in enumerate([path[0]] * (tree.height + 1 - len(path)) + list(path)):
-            levels[level][name] = None
-    return [list(level) for level in levels]
+def levels_of(tree: Taxonomy) -> list[Counter[str]]:
+    """How many leaves the names on each level cover, from the leaves to the root; a short branch repeats its leaf."""
+    paths = [tree.path(node) for node in tree.leaf_nodes]
+    height = tree.height + 1
+    return [Counter(path[max(len(path) - (height - level), 0)] for path in paths) for level in range(height)]
 
 
 def _some(names: Sequence[str]) -> str:

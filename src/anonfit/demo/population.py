@@ -94,8 +94,15 @@ _FOREIGNERS = {
 NATIONALITIES = tuple(_FOREIGNERS)
 WIDE, NARROW = 16, 12  # bits that pick a card: from one long list, and from a list that comes once per group
 
+_PEOPLE, _CASES = _HELD["people"], _HELD["cases"]
 _AGES = 101
 _LONGEST_STAY = 120
+AGE_BANDS: Codes = np.searchsorted(_CASES["age_bands"], np.arange(_AGES), side="right").astype(np.int64)
+"""The age band of each age."""
+STAY_BANDS: Codes = np.searchsorted(_CASES["stay_bands"], np.arange(_LONGEST_STAY + 1), side="right").astype(np.int64)
+"""Short, middling or long, for each length of stay."""
+_BANDS = len(_CASES["age_bands"]) + 1
+_OUTCOME_SHAPE = (_BANDS, 5, len(_CASES["stay_bands"]) + 1, len(KINDS), len(SEXES))
 
 
 def hospital(rows: int, seed: int = 0) -> pl.DataFrame:
@@ -155,20 +162,15 @@ def _prefix_tree(prefix: str, codes: list[str]) -> dict[str, Any]:
 
 
 @cache
-def _place_codes() -> tuple[Codes, Codes]:
-    """The kind and the border of each place."""
-    kinds = [KINDS.index(place.kind) for place in places()]
-    borders = [BORDERS.index(place.border) for place in places()]
-    return np.array(kinds, dtype=np.int64), np.array(borders, dtype=np.int64)
+def _place_codes() -> Codes:
+    """The kind and the border of each place. (2, place)"""
+    return np.array([(KINDS.index(place.kind), BORDERS.index(place.border)) for place in places()], dtype=np.int64).T
 
 
 @cache
-def _diagnosis_codes() -> tuple[Codes, Codes, Codes, Codes]:
-    """The season, the severity, the base cost and the cost of a day of each diagnosis."""
-    seasons = [SEASONS.index(d.season) for d in DIAGNOSES]
-    rows = [seasons, [d.severity for d in DIAGNOSES], [d.base for d in DIAGNOSES], [d.day for d in DIAGNOSES]]
-    season, severity, base, day = np.array(rows, dtype=np.int64)
-    return season, severity, base, day
+def _diagnosis_codes() -> Codes:
+    """The season, the severity, the base cost and the cost of a day of each diagnosis. (4, diagnosis)"""
+    return np.array([(SEASONS.index(d.season), d.severity, d.base, d.day) for d in DIAGNOSES], dtype=np.int64).T
 
 
 def _batch(words: Words, start: int) -> pl.DataFrame:
@@ -186,20 +188,13 @@ def _batch(words: Words, start: int) -> pl.DataFrame:
     age = deal(deck.age, _cut(first, 40, width=NARROW), sex, foreign, kind)
     diagnosis = deal(deck.diagnosis, _cut(second, 0, width=NARROW), sex, age)
     admission = deal(deck.admission, _cut(second, 12, width=WIDE), seasons[diagnosis])
-    band = age_bands()[age]
+    band = AGE_BANDS[age]
     stay = deal(deck.stay, _cut(second, 28, width=NARROW), diagnosis, band)
-    circumstances = (band, severities[diagnosis], stay_bands()[stay], kind, sex)
+    circumstances = (band, severities[diagnosis], STAY_BANDS[stay], kind, sex)
     outcome = deal(deck.outcome, _cut(second, 40, width=NARROW), *circumstances)
     noise = deck.cost_noise[_cut(third, 0, width=NARROW)]
     cents = _cents(diagnosis, age, stay=stay, kind=kind, noise=noise) + _cut(third, 12, width=11)
-    codes = {
-        "age": age,
-        "sex": sex,
-        "admission": admission,
-        "diagnosis": diagnosis,
-        "stay": stay,
-        "outcome": outcome,
-    }
+    codes = {"age": age, "sex": sex, "admission": admission, "diagnosis": diagnosis, "stay": stay, "outcome": outcome}
     codes["postcode"] = np.where(_cut(third, 23, width=16) < _MISSING, len(kinds), place)
     codes["nationality"] = np.where(_cut(third, 39, width=16) < _MISSING, len(NATIONALITIES), nationality)
     return _frame(codes, cents, start=start)
@@ -319,122 +314,58 @@ def _district_places(prefix: str, people: float, towns: int, villages: int, bord
         yield PostalCode(f"{prefix}{tail:03d}", town if number < towns else "village", border, weight)
 
 
-_FOREIGN_SHARE = {"city": 0.27, "town": 0.15, "village": 0.06}
-_NEIGHBOURS = {
-    "": (),
-    "west": ("Belgium", "France", "Netherlands"),
-    "south": ("Austria", "Italy"),
-    "east": ("Czechia", "Poland"),
-}
-_NEIGHBOUR_FACTOR = 6
-
-
 def _nationality(group: tuple[str, str]) -> list[float]:
     """The mix of nationalities in places of one kind at one border."""
     kind, border = group
-    near = _NEIGHBOURS[border]
-    foreign = {name: count * (_NEIGHBOUR_FACTOR if name in near else 1) for name, count in _FOREIGNERS.items()}
-    share = _FOREIGN_SHARE[kind] * (1.2 if near else 1.0)
+    near = _PEOPLE["neighbours"][border]
+    foreign = {
+        name: count * (_PEOPLE["neighbour_factor"] if name in near else 1) for name, count in _FOREIGNERS.items()
+    }
+    share = _PEOPLE["foreign_share"][kind] * (1.2 if near else 1.0)
     total = sum(foreign.values())
     return [1 - share if name == HOME else share * count / total for name, count in foreign.items()]
-
-
-_PYRAMID = (0, 1, 2, 5, 12, 18, 25, 30, 35, 42, 50, 60, 70, 78, 84, 90, 96, 100)
-_PATIENTS = {
-    "female": (360, 60, 36, 24, 22, 42, 90, 128, 112, 56, 62, 84, 112, 138, 134, 92, 28, 6),
-    "male": (380, 70, 44, 30, 24, 34, 38, 42, 46, 56, 84, 122, 142, 144, 110, 54, 10, 2),
-}
-_YOUNGER = {"city": (1.2, 0.85), "town": (1.0, 1.0), "village": (0.8, 1.2)}  # factors at age 0 and 100
-_FOREIGN = (1.7, 0.25)
 
 
 def _age(group: tuple[str, bool, str]) -> NDArray[np.float64]:
     """Inpatients: newborns, women giving birth, then ever more old people until they grow few."""
     sex, foreign, kind = group
-    tilt = _along((0, 100), _YOUNGER[kind])
+    tilt = _along((0, 100), _PEOPLE["younger"][kind])
     if foreign:
-        tilt = tilt * _along((0, 100), _FOREIGN)
-    return _along(_PYRAMID, _PATIENTS[sex]) * tilt
+        tilt = tilt * _along((0, 100), _PEOPLE["younger"]["foreign"])
+    return _along(_PEOPLE["pyramid"], _PEOPLE["patients"][sex]) * tilt
 
 
 def _diagnosis(group: tuple[str, int]) -> list[float]:
     sex, age = group
-    return [_frequency(diagnosis, sex, age=age) for diagnosis in DIAGNOSES]
-
-
-def _frequency(diagnosis: Diagnosis, sex: str, *, age: int) -> float:
-    if not diagnosis.first_age <= age <= diagnosis.last_age:
-        return 0.0
-    factor = diagnosis.female if sex == "female" else diagnosis.male
-    return factor * float(_along(AGE_ANCHORS, diagnosis.ages)[age])
-
-
-_WEEKDAYS = {"none": (118, 112, 106, 104, 92, 52, 56), "winter": (112, 104, 102, 100, 98, 82, 86)}
-_MONTHS = {  # January to December
-    "none": (102, 100, 104, 98, 100, 98, 94, 92, 100, 104, 104, 84),
-    "winter": (170, 178, 148, 104, 82, 62, 52, 52, 70, 92, 112, 146),
-    "summer": (80, 80, 88, 100, 116, 126, 130, 124, 108, 96, 84, 76),
-}
+    return [
+        getattr(each, sex) * float(_along(AGE_ANCHORS, each.ages)[age])
+        if each.first_age <= age <= each.last_age
+        else 0.0
+        for each in DIAGNOSES
+    ]
 
 
 def _admission(season: str) -> list[float]:
     """Planned cases come early in the week; what a season brings comes on any day."""
-    weekdays = _WEEKDAYS.get(season, _WEEKDAYS["winter"])
+    weekdays = _CASES["planned_weekdays" if season == "none" else "weekdays"]
     days = [FIRST_DAY + timedelta(number) for number in range((LAST_DAY - FIRST_DAY).days + 1)]
-    return [float(weekdays[day.weekday()] * _MONTHS[season][day.month - 1]) for day in days]
-
-
-_BAND_STARTS = (1, 18, 36, 46, 55, 64, 72, 78, 85)
-_BANDS = len(_BAND_STARTS) + 1
-_STAY_STARTS = (4, 10)
-_LONGER = (1.0, 0.7, 0.8, 0.85, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4)  # stay by age band
-
-
-@cache
-def age_bands() -> Codes:
-    """The age band of each age."""
-    return np.searchsorted(_BAND_STARTS, np.arange(_AGES), side="right").astype(np.int64)
-
-
-@cache
-def stay_bands() -> Codes:
-    """Short, middling or long, for each length of stay."""
-    return np.searchsorted(_STAY_STARTS, np.arange(_LONGEST_STAY + 1), side="right").astype(np.int64)
+    return [float(weekdays[day.weekday()] * _CASES["months"][season][day.month - 1]) for day in days]
 
 
 def _stay(group: tuple[Diagnosis, int]) -> list[float]:
     """A negative binomial of shape 2, by its recursion: right-skewed, as stays are."""
     diagnosis, band = group
-    mean = diagnosis.stay * _LONGER[band]
+    mean = diagnosis.stay * _CASES["longer"][band]
     weights = [1.0]
     for day in range(_LONGEST_STAY):
         weights.append(weights[-1] * (day + 2) / (day + 1) * mean / (mean + 2))
     return weights
 
 
-_OUTCOME_SHAPE = (_BANDS, 5, len(_STAY_STARTS) + 1, len(KINDS), len(SEXES))
-# factors of being readmitted, transferred or dead, against going home, with 1 for an easy case
-_BY_AGE = (
-    (0.12, 0.1, 0.02),
-    (0.12, 0.06, 0.01),
-    (0.22, 0.06, 0.02),
-    (0.4, 0.1, 0.05),
-    (0.7, 0.2, 0.1),
-    (1.0, 0.35, 0.15),
-    (1.3, 0.7, 0.25),
-    (1.4, 1.4, 0.4),
-    (1.3, 2.6, 0.8),
-    (1.1, 4.4, 1.3),
-)
-_BY_SEVERITY = ((0.5, 0.5, 0.02), (0.9, 0.8, 0.1), (1.3, 1.0, 0.5), (1.7, 1.4, 1.2), (1.8, 1.8, 2.6))
-_BY_STAY = ((0.8, 0.7, 1.1), (1.0, 1.0, 0.8), (1.2, 1.6, 1.1))
-_BY_KIND = ((0.6, 1.1, 0.9), (1.0, 1.0, 1.0), (2.2, 0.8, 1.1))  # villages lack doctors: people come back
-_BY_SEX = ((0.9, 1.3, 0.9), (1.1, 0.8, 1.1))  # old women live alone: they go on to care
-
-
 def _outcome(group: tuple[int, ...]) -> NDArray[np.float64]:
     band, severity, stay, kind, sex = group
-    factors = (_BY_AGE[band], _BY_SEVERITY[severity], _BY_STAY[stay], _BY_KIND[kind], _BY_SEX[sex])
+    by = _HELD["outcomes"]
+    factors = (by["age"][band], by["severity"][severity], by["stay"][stay], by["kind"][kind], by["sex"][sex])
     return np.concatenate(([1.0], np.prod(np.array(factors), axis=0)))
 
 

@@ -16,18 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from anonfit.api import anonymize
 from anonfit.errors import DataError, listed
+from anonfit.estimators import inputs
 from anonfit.estimators.features import Encoding, Numbers, feature_column, parts_of_nodes, side_by_side
-from anonfit.estimators.inputs import (
-    REMAINDERS,
-    Targets,
-    given_names,
-    is_frame,
-    named_columns,
-    refuse_twice,
-    require_known,
-    table_of,
-    targets_of,
-)
+from anonfit.estimators.inputs import is_frame, named_columns, require_known, table_of
 from anonfit.estimators.reading import RawReader
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Unseen, Values, recoded_columns, region_values
@@ -133,15 +124,15 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             The anonymizer.
         """
         require_known("output", self.output, OUTPUTS)
-        require_known("remainder", self.remainder, REMAINDERS)
+        require_known("remainder", self.remainder, inputs.REMAINDERS)
         at_least = int(self.k) if is_whole(self.k) and self.count is None else 1
         table = table_of(self, X, reset=True, at_least=at_least)
-        targets = targets_of(y, self.targets, table=table, criterion=self.criterion)
+        targets = inputs.targets_of(y, self.targets, table=table, criterion=self.criterion)
         release = anonymize(table.with_columns(targets.columns), **_words_for_anonymize(self, table, targets))
         self.recoding_: Recoding = release.recoding
         self.columns_in_ = tuple(table.columns)
         self._raw = _raw_columns(self, table)
-        refuse_twice(list(self.get_feature_names_out()))
+        inputs.refuse_twice(list(self.get_feature_names_out()))
         return self
 
     def transform(self, X: Any) -> Any:  # noqa: N803 - scikit-learn's name
@@ -157,11 +148,16 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         needed = {*self.recoding_.quasi_identifiers, *self._raw}
-        table = _as_read(self, table_of(self, X, reset=False, spare=set(self.columns_in_) - needed))
+        table = table_of(self, X, reset=False, spare=set(self.columns_in_) - needed)
+        # Texts that mean a missing value are missing, as they were when the regions were found.
+        clean = frozenset(self.recoding_.quasi_identifiers)
+        table = read_table(table, ReadOptions(missing=tuple(self.missing), clean=clean))
         nodes = self.recoding_.nodes(self.recoding_.cells(table, unseen=Unseen.ANCESTOR))
         if self.output in list(Encoding):
             return self._features(table, nodes)
-        return _framed(self, X, self._recoded(table, nodes))
+        recoded = recoded_columns(self.recoding_, nodes, Values(self.output))
+        kept = [name for name in self.columns_in_ if name in recoded or name in self._raw]
+        return _framed(self, X, pl.DataFrame([part for name in kept for part in recoded.get(name, [table[name]])]))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the columns of the output.
@@ -173,7 +169,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             One name for each.
         """
         check_is_fitted(self, "recoding_")
-        names = given_names(self, self.columns_in_, input_features)
+        names = inputs.given_names(self, self.columns_in_, input_features)
         blocks = {name: [names.get(name, name)] for name in self._raw}
         root = np.zeros(1, np.int32)
         written = {} if self.output in list(Encoding) else region_values(self.recoding_, root, Values(self.output))
@@ -199,12 +195,6 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             blocks[column.name] = feature_column(column).numbers(parts, encoding)[which].take(rows, axis=0)
         return side_by_side([blocks[name] for name in self.columns_in_ if name in blocks], len(table))
 
-    def _recoded(self, table: pl.DataFrame, nodes: NDArray[np.int32]) -> pl.DataFrame:
-        """The columns of rows that end in these nodes, as a release would have them."""
-        recoded = recoded_columns(self.recoding_, nodes, Values(self.output))
-        kept = [name for name in self.columns_in_ if name in recoded or name in self._raw]
-        return pl.DataFrame([column for name in kept for column in recoded.get(name, [table[name]])])
-
 
 def _raw_columns(anonymizer: Anonymizer, table: pl.DataFrame) -> tuple[str, ...]:
     """The columns that are passed on as they are."""
@@ -216,12 +206,6 @@ def _raw_columns(anonymizer: Anonymizer, table: pl.DataFrame) -> tuple[str, ...]
         for name in raw:
             RawReader(name).require_numbers(table)
     return tuple(raw)
-
-
-def _as_read(anonymizer: Anonymizer, table: pl.DataFrame) -> pl.DataFrame:
-    """Rows in which texts that mean a missing value are missing, as they were when the regions were found."""
-    clean = frozenset(anonymizer.recoding_.quasi_identifiers)
-    return read_table(table, ReadOptions(missing=tuple(anonymizer.missing), clean=clean))
 
 
 def _framed(anonymizer: Anonymizer, source: Any, recoded: pl.DataFrame) -> Any:
@@ -259,7 +243,7 @@ def _quasi_identifiers(anonymizer: Anonymizer, table: pl.DataFrame) -> list[str]
     return named
 
 
-def _words_for_anonymize(anonymizer: Anonymizer, table: pl.DataFrame, targets: Targets) -> dict[str, Any]:
+def _words_for_anonymize(anonymizer: Anonymizer, table: pl.DataFrame, targets: inputs.Targets) -> dict[str, Any]:
     """The keyword arguments with which `anonymize` makes the recoding."""
     given = {name: getattr(anonymizer, name) for name in AS_IN_ANONYMIZE}
     words = {name: word for name, word in given.items() if word is not None}

@@ -68,17 +68,6 @@ def missing_share(known: NDArray[np.bool_], missing: NDArray[np.bool_]) -> Numbe
     return np.where(missing, np.where(known, POSSIBLE, ALWAYS), NEVER)
 
 
-def _joined(columns: list[Numbers], missing: Numbers | None) -> Numbers:
-    """Features side by side. (part, feature)"""
-    return np.stack([*columns, *([] if missing is None else [missing])], axis=1)
-
-
-def _beside(expected: Numbers, ends: Numbers, has_missing: bool) -> Numbers:
-    """Expected values and ends side by side, and what is said of missing values once, at the end."""
-    last = expected.shape[1] - int(has_missing)
-    return np.concatenate([expected[:, :last], ends[:, :2], expected[:, last:]], axis=1)
-
-
 def mean_above(lower: Numbers, upper: Numbers, bend: float) -> Numbers:
     """How far values are above a bend on average (below it: 0), if those of a part are spread evenly over it. A linear
     model of several such features is a line that bends.
@@ -130,14 +119,11 @@ class LineColumn:
         # An end that is known stands: a part beyond what the column is closed at has no width.
         lower = np.where(np.isnan(parts.lower), np.fmin(self.lowest, parts.upper), parts.lower)
         upper = np.where(np.isnan(parts.upper), np.fmax(self.highest, parts.lower), parts.upper)
-        missing = parts.missing if self.has_missing else None
-        if encoding in (Encoding.BOTH, Encoding.SMOOTH):
-            bends = self.bends if encoding == Encoding.SMOOTH else ()
-            above = [mean_above(lower, upper, bend) for bend in bends]
-            return _joined([lower / 2 + upper / 2, lower, upper, *above], missing)
-        if encoding == Encoding.ENDS:
-            return _joined([lower, upper], missing)
-        return _joined([lower / 2 + upper / 2], missing)
+        columns = [] if encoding == Encoding.ENDS else [lower / 2 + upper / 2]
+        columns += [] if encoding == Encoding.EXPECTED else [lower, upper]
+        if encoding == Encoding.SMOOTH:
+            columns += [mean_above(lower, upper, bend) for bend in self.bends]
+        return np.stack([*columns, parts.missing] if self.has_missing else columns, axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,21 +143,27 @@ class LeafColumn:
     def numbers(self, parts: Parts, encoding: Encoding) -> Numbers:
         """The features of each part. (part, feature)"""
         assert isinstance(parts, Leaves)
-        if encoding in (Encoding.BOTH, Encoding.SMOOTH):
-            halves = [self.numbers(parts, half) for half in (Encoding.EXPECTED, Encoding.ENDS)]
-            return _beside(halves[0], halves[1], self.has_missing)
-        if encoding == Encoding.ENDS:
+        blocks, missing = [], None
+        if encoding != Encoding.ENDS:
+            shares = self._shares(parts)
+            blocks, missing = [shares[:, :-1]], shares[:, -1]
+        if encoding != Encoding.EXPECTED:
             whole = (0, max(len(self.leaves) - 1, 0))
             ends = [(positions[0], positions[-1]) if len(positions) else whole for positions in parts.positions]
+            blocks.append(np.array(ends, dtype=np.float64).reshape(-1, 2))
+        if self.has_missing:
             known = np.array([len(positions) > 0 for positions in parts.positions], dtype=bool)
-            lower, upper = np.array(ends, dtype=np.float64).reshape(-1, 2).T
-            return _joined([lower, upper], missing_share(known, parts.missing) if self.has_missing else None)
+            blocks.append((missing_share(known, parts.missing) if missing is None else missing)[:, None])
+        return np.concatenate(blocks, axis=1)
+
+    def _shares(self, parts: Leaves) -> Numbers:
+        """The share of each leaf in each part, and of missing values. (part, leaf + 1)"""
         shares = np.zeros((len(parts.positions), len(self.leaves) + 1))
         for part, (positions, missing) in enumerate(zip(parts.positions, parts.missing.tolist(), strict=True)):
             share = 1.0 / max(len(positions) + int(missing), 1)
             shares[part, positions if len(positions) else slice(0, 0)] = share
             shares[part, -1] = share if missing else 0.0
-        return shares if self.has_missing else shares[:, :-1]
+        return shares
 
 
 FeatureColumn: TypeAlias = LineColumn | LeafColumn
@@ -179,12 +171,7 @@ FeatureColumn: TypeAlias = LineColumn | LeafColumn
 
 def side_by_side(blocks: Sequence[Numbers], rows: int) -> Numbers:
     """Features of several columns as one array. (row, feature)"""
-    features = np.empty((rows, sum(block.shape[1] for block in blocks)))
-    at = 0
-    for block in blocks:
-        features[:, at : at + block.shape[1]] = block
-        at += block.shape[1]
-    return features
+    return np.concatenate([np.empty((rows, 0)), *blocks], axis=1)
 
 
 def closed_ends(cuts: Numbers, declared: tuple[float | None, float | None], *, is_date: bool) -> tuple[float, float]:
@@ -192,20 +179,21 @@ def closed_ends(cuts: Numbers, declared: tuple[float | None, float | None], *, i
     outermost cut as the interval next to it is wide. Around a single cut nothing is known: as far as the cut is from
     zero, or a year.
     """
-    low, high = _extended(cuts, is_date=is_date)
+    low = high = 0.0
+    if len(cuts):
+        # Differences of halves, since those of whole numbers may be too large.
+        halves = np.diff(cuts / 2)
+        alone = (FEW_CUTS_DAYS if is_date else abs(float(cuts[0])) or 1.0) / 2
+        below, above = (halves[0], halves[-1]) if len(halves) else (alone, alone)
+        with np.errstate(over="ignore"):
+            low, high = np.nan_to_num([2 * (cuts[0] / 2 - below), 2 * (cuts[-1] / 2 + above)]).tolist()
     return (low if declared[0] is None else declared[0], high if declared[1] is None else declared[1])
 
 
-def _extended(cuts: Numbers, *, is_date: bool) -> tuple[float, float]:
-    if len(cuts) == 0:
-        return 0.0, 0.0
-    # Differences of halves, since those of whole numbers may be too large.
-    halves = np.diff(cuts / 2)
-    alone = (FEW_CUTS_DAYS if is_date else abs(float(cuts[0])) or 1.0) / 2
-    below, above = (halves[0], halves[-1]) if len(halves) else (alone, alone)
-    with np.errstate(over="ignore"):
-        ends = np.nan_to_num(np.array([2 * (cuts[0] / 2 - below), 2 * (cuts[-1] / 2 + above)]))
-    return float(ends[0]), float(ends[1])
+def rank_column(name: str, has_missing: bool, order: Sequence[str]) -> LineColumn:
+    """A column of words in an order: their ranks."""
+    last = len(order) - 1.0
+    return LineColumn(name, has_missing, 0.0, last, bends_of(np.arange(1.0, last)))
 
 
 SECONDS_A_DAY = 86400
@@ -247,14 +235,11 @@ def feature_column(column: RecodedColumn) -> FeatureColumn:
     if isinstance(column, NominalCells):
         return LeafColumn(column.name, column.has_missing, column.taxonomy.leaves)
     if isinstance(column, OrdinalCells):
-        last = len(column.order) - 1.0
-        return LineColumn(column.name, column.has_missing, 0.0, last, bends_of(np.arange(1.0, last)))
+        return rank_column(column.name, column.has_missing, column.order)
     assert isinstance(column, OrderedCells)
-    ends = _cuts_on_line(column, column.domain)
+    ends, cuts = _cuts_on_line(column, column.domain), _cuts_on_line(column, column.cuts)
     domain = (float(ends[0]), float(ends[1])) if len(ends) else (None, None)
-    is_date = column.type == ColumnType.DATE
-    cuts = _cuts_on_line(column, column.cuts)
-    low, high = closed_ends(cuts, domain, is_date=is_date)
+    low, high = closed_ends(cuts, domain, is_date=column.type == ColumnType.DATE)
     return LineColumn(column.name, column.has_missing, low, high, bends_of(cuts))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -153,15 +154,15 @@ def targets_of(
         )
     names = _names([column.name for column in columns], settings_of_y, table.columns)
     columns = tuple(column.alias(name) for column, name in zip(columns, names, strict=True))
-    _refuse_missing(columns)
-    types = {
-        column.name: _kind(column, entry, OBJECTIVES.get(criterion, AUTO))
-        for column, entry in zip(columns, settings_of_y, strict=True)
-    }
-    entries = [
-        {key: value for key, value in entry.items() if key != "type"} | {"column": name}
-        for entry, name in zip(settings_of_y, names, strict=True)
-    ]
+    if gaps := missing_counts(columns):
+        raise DataError(
+            f"y has missing values ({listed(gaps)}: {max(gaps.values())} row(s)); leave those rows out of X and y, or "
+            "fill them."
+        )
+    objective, types, entries = OBJECTIVES.get(criterion, AUTO), {}, []
+    for column, entry in zip(columns, settings_of_y, strict=True):
+        types[column.name] = _kind(column, entry, objective)
+        entries.append({key: value for key, value in entry.items() if key != "type"} | {"column": column.name})
     return Targets(columns, (*entries, *inner), types)
 
 
@@ -198,11 +199,8 @@ def _names(own: Sequence[str], settings: Sequence[Mapping[str, Any]], taken: Col
     names: list[str] = []
     for name, entry in zip(own, settings, strict=True):
         wanted = str(entry.get("column") or name or "target")
-        free, number = wanted, 1
-        while free in taken or free in names:
-            number += 1
-            free = f"{wanted}_{number}"
-        names.append(free)
+        candidates = chain([wanted], (f"{wanted}_{number}" for number in count(2)))
+        names.append(next(free for free in candidates if free not in taken and free not in names))
     return names
 
 
@@ -213,14 +211,6 @@ def missing_counts(columns: Iterable[pl.Series]) -> dict[str, int]:
         for column in columns
     }
     return {name: count for name, count in gaps.items() if count}
-
-
-def _refuse_missing(columns: Sequence[pl.Series]) -> None:
-    if gaps := missing_counts(columns):
-        raise DataError(
-            f"y has missing values ({listed(gaps)}: {max(gaps.values())} row(s)); leave those rows out of X and y, or "
-            "fill them."
-        )
 
 
 def _kind(column: pl.Series, entry: Mapping[str, Any], objective: Objective) -> str:

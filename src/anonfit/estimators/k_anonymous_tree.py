@@ -137,7 +137,7 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         public = _public(self, table.columns)
         schema = _schema(self, table, demand.k)
         self.classes_, places = np.unique(labels, return_inverse=True)
-        rows = _complete(_as_read(self, table))
+        rows = _complete(self, table)
         coded = code_columns(schema.columns, rows, public=public, k=demand.k, growing=growing)
         training = Training(
             [values.domain for values in coded],
@@ -193,7 +193,7 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _nodes(self, rows: Any) -> NDArray[np.int32]:
         check_is_fitted(self)
-        return self.tree_.nodes_of(_complete(_as_read(self, table_of(self, rows, reset=False))))
+        return self.tree_.nodes_of(_complete(self, table_of(self, rows, reset=False)))
 
 
 def _growing(classifier: KAnonymousTreeClassifier) -> Growing:
@@ -266,16 +266,12 @@ def _labels(y: Any, table: pl.DataFrame) -> NDArray[Any]:
     return labels
 
 
-def _as_read(classifier: KAnonymousTreeClassifier, table: pl.DataFrame) -> pl.DataFrame:
-    """Rows in which texts that mean a missing value are missing."""
-    return read_table(table, ReadOptions(missing=tuple(classifier.missing), clean=frozenset(table.columns)))
-
-
-def _complete(table: pl.DataFrame) -> pl.DataFrame:
-    """Rows without a missing value; others are refused."""
-    if gaps := missing_counts(table):
+def _complete(classifier: KAnonymousTreeClassifier, table: pl.DataFrame) -> pl.DataFrame:
+    """Rows without a missing value, or a text that means one; others are refused."""
+    rows = read_table(table, ReadOptions(missing=tuple(classifier.missing), clean=frozenset(table.columns)))
+    if gaps := missing_counts(rows):
         raise MissingValues(
             f"X has missing values, or NaN ({listed(gaps)}: up to {max(gaps.values())} row(s)): what a missing value "
             "tells of a person is not modelled for trees; leave those rows out, or fill them."
         )
-    return table
+    return rows

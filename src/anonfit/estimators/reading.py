@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,32 +17,16 @@ from numpy.typing import NDArray
 from anonfit.auditing.labels import ValueSet, read_label
 from anonfit.auditing.meanings import LabelMeaning
 from anonfit.errors import DataError
-from anonfit.estimators.features import (
-    ALWAYS,
-    NEVER,
-    POSSIBLE,
-    Encoding,
-    FeatureColumn,
-    Intervals,
-    LeafColumn,
-    Leaves,
-    Numbers,
-    Parts,
-    missing_share,
-    on_line,
-)
+from anonfit.estimators import features
+from anonfit.estimators.features import Encoding, FeatureColumn, Intervals, Leaves, Numbers, Parts, on_line
 from anonfit.tables.frames import categorized
 from anonfit.tables.schema import texts_of
 
-MISSING_WORDS = {"no": NEVER, "possible": POSSIBLE, "only": ALWAYS}
+MISSING_WORDS = {"no": features.NEVER, "possible": features.POSSIBLE, "only": features.ALWAYS}
 
 
 class Reader(Protocol):
     """What becomes of one column, or of the columns of one column's bounds."""
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The columns of the table that it reads; the first one's place is that of its features."""
 
     def features(self, encoding: Encoding, names: dict[str, str]) -> list[str]:
         """The names of its features, where columns have other names than they were learned with."""
@@ -87,11 +70,6 @@ class LabelReader:
     meaning: LabelMeaning
     column: FeatureColumn
 
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Its column."""
-        return (self.column.name,)
-
     def features(self, encoding: Encoding, names: dict[str, str]) -> list[str]:
         """Those of its column."""
         return self.column.features(encoding, names.get(self.column.name, self.column.name))
@@ -101,8 +79,7 @@ class LabelReader:
         texts, rows = distinct_texts(table[self.column.name])
         labels = [self._read(text) for text in texts]
         bad = np.array([label is None for label in labels], dtype=bool)
-        if bad.any():
-            _refuse(self.column.name, bad[rows], "no labels that it can have")
+        _refuse(self.column.name, bad[rows], "no labels that it can have")
         parts = self._parts([label for label in labels if label is not None])
         return self.column.numbers(parts, encoding).take(rows, axis=0)
 
@@ -116,11 +93,11 @@ class LabelReader:
 
     def _parts(self, labels: Sequence[ValueSet]) -> Parts:
         missing = np.array([label.missing for label in labels], dtype=bool)
-        if isinstance(self.column, LeafColumn):
+        if isinstance(self.column, features.LeafColumn):
             return Leaves([self._positions(label) for label in labels], missing)
         ends = np.array([self._ends(label) for label in labels], dtype=np.float64).reshape(-1, 2)
         known = np.array([label.everything or bool(label.intervals) for label in labels], dtype=bool)
-        return Intervals(ends[:, 0], ends[:, 1], missing_share(known, missing))
+        return Intervals(ends[:, 0], ends[:, 1], features.missing_share(known, missing))
 
     def _positions(self, label: ValueSet) -> Sequence[int]:
         tree = self.meaning.tree
@@ -134,12 +111,11 @@ class LabelReader:
         if not label.intervals:
             return np.nan, np.nan
         interval = label.intervals[0]
-        lower, upper = (self._place(end) for end in (interval.lower, interval.upper))
+        is_date = self.meaning.type == "date"
+        ends = (interval.lower, interval.upper)
+        lower, upper = (np.nan if end is None else on_line(end, is_date=is_date) for end in ends)
         # The upper end of an ordinal interval is the last word inside, not the first one beyond.
         return lower, upper - 1 if self.meaning.type == "ordinal" and not interval.closed else upper
-
-    def _place(self, end: Decimal | None) -> float:
-        return np.nan if end is None else on_line(end, is_date=self.meaning.type == "date")
 
 
 # --- bounds -----------------------------------------------------------------------------------------------------
@@ -155,19 +131,18 @@ def places_of(values: pl.Series, meaning: LabelMeaning) -> Numbers:
     if meaning.type == "continuous" and values.dtype.is_numeric():
         return values.cast(pl.Float64).fill_null(np.nan).to_numpy()
     texts, rows = distinct_texts(values)
-    if meaning.type == "ordinal":
-        ranks = {word: float(rank) for rank, word in enumerate(meaning.order)}
-        numbers = [np.nan if text is None else ranks.get(text) for text in texts]
-    else:
-        places = [None if text is None else meaning.scalar(text) for text in texts]
-        numbers = [
-            (np.nan if text is None else None) if place is None else on_line(place, is_date=meaning.type == "date")
-            for text, place in zip(texts, places, strict=True)
-        ]
-    bad = np.array([place is None for place in numbers], dtype=bool)
-    if bad.any():
-        _refuse(values.name, bad[rows], "no bounds that it can have")
-    return np.array(numbers, dtype=np.float64).take(rows)
+    ranks = {word: float(rank) for rank, word in enumerate(meaning.order)}
+
+    def place(text: str) -> float | None:
+        if meaning.type == "ordinal":
+            return ranks.get(text)
+        scalar = meaning.scalar(text)
+        return None if scalar is None else on_line(scalar, is_date=meaning.type == "date")
+
+    places = [np.nan if text is None else place(text) for text in texts]
+    bad = np.array([place is None for place in places], dtype=bool)
+    _refuse(values.name, bad[rows], "no bounds that it can have")
+    return np.array(places, dtype=np.float64).take(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +164,7 @@ class BoundsReader:
         if self.meaning.type == "ordinal":
             upper = upper - 1
         missing = self._missing(table)
-        only = missing == ALWAYS
+        only = missing == features.ALWAYS
         intervals = Intervals(np.where(only, np.nan, lower), np.where(only, np.nan, upper), missing)
         return self.column.numbers(intervals, encoding)
 
@@ -216,11 +191,6 @@ class RawReader:
     """A column of numbers, dates or truth values that is no quasi-identifier: passed on, dates in days since 1970."""
 
     name: str
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Its column."""
-        return (self.name,)
 
     def features(self, encoding: Encoding, names: dict[str, str]) -> list[str]:  # noqa: ARG002 - a Reader's
         """Its name."""

@@ -6,9 +6,8 @@ was fitted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -20,32 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 from anonfit.auditing.labels import ValueSet, read_label
 from anonfit.auditing.meanings import LabelMeaning, LabelTree, LabelType
 from anonfit.errors import DataError, RequestError, did_you_mean
-from anonfit.estimators.features import (
-    Encoding,
-    FeatureColumn,
-    LeafColumn,
-    LineColumn,
-    Numbers,
-    bends_of,
-    closed_ends,
-    feature_column,
-    meaning_of,
-    on_line,
-    side_by_side,
-    tree_of,
-)
+from anonfit.estimators import features, reading
+from anonfit.estimators.features import Encoding, FeatureColumn, LeafColumn, LineColumn, Numbers, feature_column
 from anonfit.estimators.inputs import REMAINDERS, given_names, refuse_twice, require_known, table_of
-from anonfit.estimators.reading import (
-    BoundsReader,
-    LabelReader,
-    RawReader,
-    Reader,
-    bounds_names,
-    distinct_texts,
-    is_raw,
-    places_of,
-)
-from anonfit.recoding.columns import RecodedColumn
+from anonfit.estimators.reading import BoundsReader, LabelReader, RawReader, Reader, bounds_names, distinct_texts
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_files import read_taxonomy
@@ -56,57 +33,43 @@ if TYPE_CHECKING:
 _INTERVAL = re.compile(r"\[.*, .*[)\]]|[<≥] .*", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """What is declared of columns that no recoding describes."""
-
-    types: Mapping[str, LabelType] = field(default_factory=dict)
-    orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    taxonomies: Mapping[str, Taxonomy] = field(default_factory=dict)
-
-    def meaning(self, name: str) -> LabelMeaning | None:
-        """How a column's labels are read, None if nothing is declared."""
-        if name in self.taxonomies:
-            return LabelMeaning(name, "nominal", tree=tree_of(self.taxonomies[name]))
-        if name in self.orders:
-            return LabelMeaning(name, "ordinal", order=self.orders[name])
-        return LabelMeaning(name, self.types[name]) if name in self.types else None
+Meanings = Mapping[str, LabelMeaning]
+"""What is declared of columns that no recoding describes."""
 
 
-def declared(
+def declared_meanings(
     types: Mapping[str, str] | None, orders: Mapping[str, Sequence[str]] | None, taxonomies: Mapping[str, Any] | None
-) -> Declared:
-    """The arguments of the encoder, checked."""
-    kinds: dict[str, LabelType] = {}
+) -> Meanings:
+    """How labels of columns are read by the arguments of the encoder; those that are wrong are refused."""
+    meanings: dict[str, LabelMeaning] = {}
     for name, word in (types or {}).items():
         if word not in get_args(LabelType):
             raise RequestError(f"types: '{word}' of column '{name}'; {did_you_mean(str(word), get_args(LabelType))}")
         if word == "ordinal" and name not in (orders or {}):
             raise RequestError(f"types: column '{name}' is ordinal; give its words in orders, lowest first.")
-        kinds[name] = word  # type: ignore[assignment]
-    return Declared(
-        kinds,
-        {name: tuple(map(str, words)) for name, words in (orders or {}).items()},
-        {name: _taxonomy(name, taxonomy) for name, taxonomy in (taxonomies or {}).items()},
-    )
-
-
-def _taxonomy(name: str, given: Any) -> Taxonomy:
-    if isinstance(given, Taxonomy):
-        return given
-    return Taxonomy.from_tree(given, column=name) if isinstance(given, Mapping) else read_taxonomy(Path(given))
+        meanings[name] = LabelMeaning(name, word)  # type: ignore[arg-type]
+    for name, words in (orders or {}).items():
+        meanings[name] = LabelMeaning(name, "ordinal", order=tuple(map(str, words)))
+    for name, taxonomy in (taxonomies or {}).items():
+        if isinstance(taxonomy, Mapping):
+            taxonomy = Taxonomy.from_tree(taxonomy, column=name)
+        elif not isinstance(taxonomy, Taxonomy):
+            taxonomy = read_taxonomy(Path(taxonomy))
+        meanings[name] = LabelMeaning(name, "nominal", tree=features.tree_of(taxonomy))
+    return meanings
 
 
 # --- labels -----------------------------------------------------------------------------------------------------
 
 
-def learn_labels(values: pl.Series, declared: Declared) -> LabelReader:
+def learn_labels(values: pl.Series, declared: Meanings) -> LabelReader:
     """How the labels of a column are read, by what is declared of it or by what they are."""
     texts, _ = distinct_texts(values)
-    meaning = declared.meaning(values.name) or _guess(values.name, texts)
+    meaning = declared.get(values.name) or _guess(values.name, texts)
     labels = [label for text in texts if (label := read_label(text, meaning)) is not None]
     if meaning.type == "nominal" and meaning.tree is None:
-        meaning = replace(meaning, tree=_flat(labels))
+        names = tuple(sorted({name for label in labels for name in label.names}))
+        meaning = replace(meaning, tree=LabelTree(names, {name: (place, place) for place, name in enumerate(names)}))
     # A label that leaves missing out is needed only where values are missing.
     has_missing = any(label.missing != label.everything for label in labels if label.missing or label.everything)
     return LabelReader(meaning, _column(meaning, labels, has_missing))
@@ -120,8 +83,11 @@ def _guess(name: str, texts: Iterable[str | None]) -> LabelMeaning:
         LabelMeaning(name, "continuous", scale="whole", closed=True),
         LabelMeaning(name, "date"),
     ):
-        labels = [read_label(text, meaning) for text in known]
-        if None not in labels and any(_shows_order(label, meaning.type) for label in labels if label is not None):
+        labels = [label for text in known if (label := read_label(text, meaning)) is not None]
+        intervals = [interval for label in labels for interval in label.intervals]
+        # A number alone does not show an order: it may be a name, such as a postcode.
+        is_ordered = any(meaning.type == "date" or interval.lower != interval.upper for interval in intervals)
+        if len(labels) == len(known) and is_ordered:
             return meaning
     if any(_INTERVAL.fullmatch(text.removeprefix("missing or ")) for text in known):
         raise DataError(
@@ -131,60 +97,44 @@ def _guess(name: str, texts: Iterable[str | None]) -> LabelMeaning:
     return LabelMeaning(name, "nominal")
 
 
-def _shows_order(label: ValueSet, kind: str) -> bool:
-    """Whether a label shows that its column is ordered: a number alone may be a name, such as a postcode."""
-    return any(kind == "date" or interval.lower != interval.upper for interval in label.intervals)
-
-
-def _flat(labels: Iterable[ValueSet]) -> LabelTree:
-    """The names that labels have, each a leaf."""
-    names = tuple(sorted({name for label in labels for name in label.names}))
-    return LabelTree(names, {name: (place, place) for place, name in enumerate(names)})
-
-
 def _column(meaning: LabelMeaning, labels: Sequence[ValueSet], has_missing: bool) -> FeatureColumn:
     if meaning.type == "nominal":
         assert meaning.tree is not None
         return LeafColumn(meaning.name, has_missing, meaning.tree.leaves)
     if meaning.type == "ordinal":
-        last = len(meaning.order) - 1.0
-        return LineColumn(meaning.name, has_missing, 0.0, last, bends_of(np.arange(1.0, last)))
+        return features.rank_column(meaning.name, has_missing, meaning.order)
     intervals = [interval for label in labels for interval in label.intervals]
     ends = [end for interval in intervals for end in (interval.lower, interval.upper) if end is not None]
-    return _line(meaning, ends, has_missing, is_closed=any(interval.closed for interval in intervals))
-
-
-def _line(meaning: LabelMeaning, ends: Iterable[Decimal], has_missing: bool, *, is_closed: bool) -> LineColumn:
-    """An ordered column with these ends of intervals; a closed interval shows that its outermost ends are closed."""
-    is_date = meaning.type == "date"
-    places = np.unique([on_line(end, is_date=is_date) for end in ends])
+    # A closed interval shows that the outermost ends are closed.
+    is_date, is_closed = meaning.type == "date", any(interval.closed for interval in intervals)
+    places = np.unique([features.on_line(end, is_date=is_date) for end in ends])
     domain = (float(places[0]), float(places[-1])) if is_closed else (None, None)
     inner = places[1:-1] if is_closed else places
-    return LineColumn(meaning.name, has_missing, *closed_ends(places, domain, is_date=is_date), bends_of(inner))
+    return LineColumn(
+        meaning.name, has_missing, *features.closed_ends(places, domain, is_date=is_date), features.bends_of(inner)
+    )
 
 
 # --- bounds -----------------------------------------------------------------------------------------------------
 
 
-def learn_bounds(table: pl.DataFrame, name: str, declared: Declared) -> BoundsReader:
+def learn_bounds(table: pl.DataFrame, name: str, declared: Meanings) -> BoundsReader:
     """How the bounds of a column are read."""
     lower, upper, missing = bounds_names(name)
     inputs = (lower, upper, missing) if missing in table.columns else (lower, upper)
-    meaning = declared.meaning(name) or _guess_bounds(name, [table[lower], table[upper]])
+    meaning = declared.get(name) or _guess_bounds(name, [table[lower], table[upper]])
     if meaning.type == "ordinal":
-        last = len(meaning.order) - 1.0
-        column = LineColumn(name, len(inputs) > 2, 0.0, last, bends_of(np.arange(1.0, last)))
-        return BoundsReader(meaning, column, inputs)
+        return BoundsReader(meaning, features.rank_column(name, len(inputs) > 2, meaning.order), inputs)
     known = np.ones(len(table), bool) if len(inputs) < 3 else (table[missing] != "only").fill_null(True).to_numpy()
-    lows, highs = (places_of(table[part], meaning)[known] for part in (lower, upper))
+    lows, highs = (reading.places_of(table[part], meaning)[known] for part in (lower, upper))
     places = np.unique(np.concatenate([lows, highs]))
     cuts = places[~np.isnan(places)]
     # A side that is nowhere open is the end of a declared domain.
     low = float(cuts[0]) if len(cuts) and not np.isnan(lows).any() else None
     high = float(cuts[-1]) if len(cuts) and not np.isnan(highs).any() else None
-    ends = closed_ends(cuts, (low, high), is_date=meaning.type == "date")
+    ends = features.closed_ends(cuts, (low, high), is_date=meaning.type == "date")
     inner = cuts[(cuts > ends[0]) & (cuts < ends[1])]
-    return BoundsReader(meaning, LineColumn(name, len(inputs) > 2, *ends, bends_of(inner)), inputs)
+    return BoundsReader(meaning, LineColumn(name, len(inputs) > 2, *ends, features.bends_of(inner)), inputs)
 
 
 def _guess_bounds(name: str, ends: Sequence[pl.Series]) -> LabelMeaning:
@@ -263,9 +213,9 @@ class RegionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         _check_words(self)
         table = table_of(self, X, reset=True)
         if self.recoding is None:
-            readers = list(_learned(table, declared(self.types, self.orders, self.taxonomies)))
+            readers = _learned(table, declared_meanings(self.types, self.orders, self.taxonomies))
         else:
-            readers = list(_recoded(table, self.recoding))
+            readers = _recoded(table, self.recoding)
         self.readers_: tuple[Reader, ...] = tuple(
             reader for reader in readers if self.remainder == "passthrough" or not isinstance(reader, RawReader)
         )
@@ -288,7 +238,7 @@ class RegionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         table = table_of(self, X, reset=False)
         encoding = Encoding(self.encoding)
-        return side_by_side([reader.numbers(table, encoding) for reader in self.readers_], len(table))
+        return features.side_by_side([reader.numbers(table, encoding) for reader in self.readers_], len(table))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the features.
@@ -321,48 +271,58 @@ def _check_words(encoder: RegionEncoder) -> None:
 
 
 def _bounds_of(table: pl.DataFrame, names: Iterable[str]) -> dict[str, str]:
-    """The columns of a table that are bounds of one of these names, and of which one."""
-    candidates = [name for name in names if name not in table.columns]
-    return {part: name for name in candidates for part in bounds_names(name) if part in table.columns}
+    """The columns that are bounds of one of these names, and of which one."""
+    return {part: name for name in names if name not in table.columns for part in bounds_names(name)}
 
 
-def _learned(table: pl.DataFrame, declared: Declared) -> Iterator[Reader]:
-    """The readers of a table without a recoding, found from its labels, in the order of its columns."""
+def _readers(
+    table: pl.DataFrame,
+    bounds: Mapping[str, str],
+    of_bounds: Callable[[str], BoundsReader],
+    of_column: Callable[[str], Reader],
+) -> Iterator[Reader]:
+    """The readers of a table in the order of its columns, one for the bounds of a name."""
+    done: set[str] = set()
+    for column in table.columns:
+        name = bounds.get(column)
+        if name is None:
+            yield of_column(column)
+        elif name not in done:
+            done.add(name)
+            yield of_bounds(name)
+
+
+def _learned(table: pl.DataFrame, declared: Meanings) -> Iterator[Reader]:
+    """The readers of a table without a recoding, found from its labels."""
+
+    def of_column(name: str) -> Reader:
+        is_plain = reading.is_raw(table[name].dtype) and name not in declared
+        return RawReader(name) if is_plain else learn_labels(table[name], declared)
+
     lower = [name.removesuffix("_lower") for name in table.columns if name.endswith("_lower")]
     bounds = _bounds_of(table, [name for name in lower if bounds_names(name)[1] in table.columns])
-    done: set[str] = set()
-    for name in table.columns:
-        if name in bounds:
-            if bounds[name] not in done:
-                yield learn_bounds(table, bounds[name], declared)
-            done.add(bounds[name])
-        elif is_raw(table[name].dtype) and declared.meaning(name) is None:
-            yield RawReader(name)
-        else:
-            yield learn_labels(table[name], declared)
+    return _readers(table, bounds, lambda name: learn_bounds(table, name, declared), of_column)
 
 
 def _recoded(table: pl.DataFrame, recoding: Recoding) -> Iterator[Reader]:
-    """The readers of a table whose recoding is known, in the order of its columns."""
+    """The readers of a table whose recoding is known."""
     known = {column.name: column for column in recoding.columns}
-    bounds = _bounds_of(table, [name for name in known if isinstance(feature_column(known[name]), LineColumn)])
-    if not any(name in known or name in bounds for name in table.columns):
+    ordered = [name for name in known if isinstance(feature_column(known[name]), LineColumn)]
+    bounds = {part: name for part, name in _bounds_of(table, ordered).items() if part not in known}
+
+    def of_bounds(name: str) -> BoundsReader:
+        parts = bounds_names(name)[: 3 if known[name].has_missing else 2]
+        absent = [part for part in parts if part not in table.columns]
+        if absent:
+            raise DataError(f"the bounds of '{name}' need the column '{absent[0]}', which the table has not.")
+        return BoundsReader(features.meaning_of(known[name]), feature_column(known[name]), parts)
+
+    def of_column(name: str) -> Reader:
+        if name not in known:
+            return RawReader(name)
+        return LabelReader(features.meaning_of(known[name]), feature_column(known[name]))
+
+    readers = list(_readers(table, bounds, of_bounds, of_column))
+    if all(isinstance(reader, RawReader) for reader in readers):
         raise DataError("the table has none of the columns of the recoding; give the release that it belongs to.")
-    done: set[str] = set()
-    for name in table.columns:
-        if name in known:
-            yield LabelReader(meaning_of(known[name]), feature_column(known[name]))
-        elif name in bounds:
-            if bounds[name] not in done:
-                yield _bounds_reader(table, known[bounds[name]])
-            done.add(bounds[name])
-        else:
-            yield RawReader(name)
-
-
-def _bounds_reader(table: pl.DataFrame, column: RecodedColumn) -> BoundsReader:
-    names = bounds_names(column.name)[: 3 if column.has_missing else 2]
-    absent = [name for name in names if name not in table.columns]
-    if absent:
-        raise DataError(f"the bounds of '{column.name}' need the column '{absent[0]}', which the table has not.")
-    return BoundsReader(meaning_of(column), feature_column(column), names)
+    return iter(readers)

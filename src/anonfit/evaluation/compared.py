@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,11 +21,9 @@ from anonfit.metrics.losses import Extents
 from anonfit.metrics.registry import RecodedTable, content, metrics_of
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values, region_values
-from anonfit.tables.schema import Role, Schema
+from anonfit.release.draft import Draft
+from anonfit.tables.schema import Role
 from anonfit.workload.targets import TargetRequest, classes_of
-
-if TYPE_CHECKING:
-    from anonfit.spec.model import Spec
 
 OBSERVED = "labels are what the records of a group have, so they are not measured by the recoding"
 AMBIGUOUS = "several regions have the same representative"
@@ -44,19 +42,9 @@ class Compared:
         return self.release.report
 
     @property
-    def spec(self) -> Spec:
-        """Its spec, as far as it is public."""
-        return self.release._draft.spec
-
-    @property
-    def schema(self) -> Schema:
-        """Its columns."""
-        return self.release._draft.schema
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """Its rows."""
-        return self.release._draft.table
+    def draft(self) -> Draft:
+        """Its rows, their columns, and its spec as far as it is public."""
+        return self.release._draft
 
     @property
     def k(self) -> int:
@@ -66,13 +54,13 @@ class Compared:
     @cached_property
     def counts(self) -> NDArray[Any] | None:
         """(row,) the persons that rows stand for."""
-        names = self.spec.of_role(Role.COUNT)
-        return self.table[names[0]].to_numpy() if names else None
+        names = self.draft.spec.of_role(Role.COUNT)
+        return self.draft.table[names[0]].to_numpy() if names else None
 
     @property
     def rows_are_persons(self) -> bool:
         """Whether persons can be counted in the table: not where they have several rows."""
-        return not self.spec.of_role(Role.ENTITY)
+        return not self.draft.spec.of_role(Role.ENTITY)
 
     @property
     def withheld(self) -> int:
@@ -83,8 +71,8 @@ class Compared:
     @cached_property
     def groups(self) -> NDArray[np.int64]:
         """(row,) the group of each row: rows that say the same of all quasi-identifiers."""
-        raw = {column.name for column in self.schema.released_raw}
-        labels = self.table.select([name for name in self.table.columns if name not in raw])
+        raw = {column.name for column in self.draft.schema.released_raw}
+        labels = self.draft.table.select([name for name in self.draft.table.columns if name not in raw])
         numbers: NDArray[np.int64] = labels.to_struct("group").rank("dense").to_numpy().astype(np.int64) - 1
         return numbers
 
@@ -92,14 +80,10 @@ class Compared:
 def figures(item: Compared, extents: Extents, unnamed: Mapping[str, int]) -> dict[str, Any]:
     """All that is compared of a release, as plain data."""
     report = item.report
-    asked = report["asked"]
+    demands = ("k", "quasi_identifiers", "diversity", "max_confidence", "algorithm", "targets", "denoise")
     return {
         "name": item.name,
-        "asked": {
-            key: asked[key]
-            for key in ("k", "quasi_identifiers", "diversity", "max_confidence", "algorithm", "targets", "denoise")
-        }
-        | {key: asked.get(key) for key in ("values", "regions", "order")},
+        "asked": {key: report["asked"].get(key) for key in (*demands, "values", "regions", "order")},
         "rows": dict(report["rows"]),
         "risk": _risk(report),
         "revealed": [
@@ -132,7 +116,10 @@ def _risk(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _utility(item: Compared, extents: Extents, unnamed: Mapping[str, int]) -> dict[str, Any]:
-    nodes, reason = _nodes(item)
+    nodes, reason, output = None, OBSERVED, item.draft.spec.output
+    if output.regions != "observed":
+        nodes = released_nodes(item.release.recoding, item.draft.table, Values(output.values))
+        reason = AMBIGUOUS
     table = RecodedTable(
         item.release.recoding,
         nodes,
@@ -154,34 +141,22 @@ def _utility(item: Compared, extents: Extents, unnamed: Mapping[str, int]) -> di
         },
         "c_avg": None if average is None else average / item.k,
         "losses": content(table, "compare", "regions", key="name"),
-        "losses_not_measured": reason,
+        "losses_not_measured": reason if nodes is None else None,
         "detail_kept": {line["column"]: line["kept"] for line in item.report.get("detail") or ()},
         "targets": [] if targets is None else targets["columns"],
     }
 
 
-def _nodes(item: Compared) -> tuple[NDArray[np.int32] | None, str | None]:
-    """The region of each row, or why it is not known."""
-    if item.spec.output.regions == "observed":
-        return None, OBSERVED
-    nodes = released_nodes(item.release.recoding, item.table, Values(item.spec.output.values))
-    return nodes, AMBIGUOUS if nodes is None else None
-
-
 def _classes(item: Compared) -> dict[str, NDArray[np.int64]]:
     """The classes of targets that are released as they are."""
-    columns = {column.name: column for column in item.schema.of_role(Role.TARGET)}
+    columns = {column.name: column for column in item.draft.schema.of_role(Role.TARGET)}
     classes = {}
     for target in item.report["asked"]["targets"]:
         column = columns.get(target["column"])
         if column is not None and target["kind"] == "classes":
             request = TargetRequest(column.name, tuple(target.get("classes", ())), target.get("equal_width"))
-            classes[column.name], _ = classes_of(request, column, item.table[column.name])
+            classes[column.name], _ = classes_of(request, column, item.draft.table[column.name])
     return classes
-
-
-GROUP = "group of rows"
-"""A name that is added to those of a frame; longer ones are tried until it is free."""
 
 
 def released_nodes(recoding: Recoding, table: pl.DataFrame, values: Values) -> NDArray[np.int32] | None:
@@ -200,20 +175,11 @@ def _matched(table: pl.DataFrame, labels: pl.DataFrame, numbers: NDArray[np.int3
     absent = [name for name in labels.columns if name not in table.columns]
     if absent:
         raise DataError(f"the table has no column '{absent[0]}', which the recoding would have written.")
-    own, keys = alike(table.select(labels.columns), labels)
-    node = GROUP
-    while node in keys.columns:
-        node += " "
+    rows, keys = (part.to_struct("labels") for part in alike(table.select(labels.columns), labels))
     if keys.is_duplicated().any():
         return None
-    joined = own.join(
-        keys.with_columns(pl.Series(node, numbers)),
-        on=labels.columns,
-        how="left",
-        maintain_order="left",
-        nulls_equal=True,
-    )
-    matches = joined[node]
+    regions = pl.DataFrame({"labels": keys, "region": numbers})
+    matches = rows.to_frame().join(regions, on="labels", how="left", maintain_order="left", nulls_equal=True)["region"]
     if matches.null_count():
         raise DataError(
             f"{matches.null_count()} row(s) of the table say what no region of the recoding says; the table and the "

@@ -134,14 +134,9 @@ def _names(folders: Sequence[Path | None]) -> list[str]:
 
 def differences(items: Sequence[Compared]) -> list[str]:
     """A sentence for each way in which a release differs from the first so that figures cannot be held side by side."""
-    first = items[0]
-    sentences: list[str] = []
-    for other in items[1:]:
-        sentences += [*_tables(first, other), *_quasi_identifiers(first, other), *_columns(first, other)]
-        sentences += _targets(first, other)
-    for item in items:
-        sentences += _own(item)
-    return sentences
+    kinds = (_tables, _quasi_identifiers, _columns, _targets)
+    of_two = [sentence for other in items[1:] for kind in kinds for sentence in kind(items[0], other)]
+    return of_two + [sentence for item in items for sentence in _own(item)]
 
 
 def _both(first: Compared, other: Compared) -> str:
@@ -149,16 +144,13 @@ def _both(first: Compared, other: Compared) -> str:
 
 
 def _only(first: Compared, other: Compared, here: set[str], there: set[str]) -> str:
-    parts = []
-    for item, names in ((first, here - there), (other, there - here)):
-        if names:
-            parts.append(f"{listed(sorted(names))} only in {item.name}")
-    return "; ".join(parts)
+    own = ((first, here - there), (other, there - here))
+    return "; ".join(f"{listed(sorted(names))} only in {item.name}" for item, names in own if names)
 
 
 def _tables(first: Compared, other: Compared) -> Iterator[str]:
     """Whether both can be of one table."""
-    here, there = ({column.name for column in item.schema.columns} for item in (first, other))
+    here, there = ({column.name for column in item.draft.schema.columns} for item in (first, other))
     if here != there:
         yield f"{_both(first, other)} are of tables with different columns: {_only(first, other, here, there)}."
     rows = [item.report["rows"]["read"] for item in (first, other)]
@@ -176,12 +168,12 @@ def _tables(first: Compared, other: Compared) -> Iterator[str]:
 
 def _different_values(first: Compared, other: Compared) -> list[str]:
     """Columns that both release as they are and whose values are not the same; not asked where rows are left out."""
-    if len(first.table) != len(other.table):
+    if len(first.draft.table) != len(other.draft.table):
         return []
-    raw = [{column.name for column in item.schema.released_raw} for item in (first, other)]
+    raw = [{column.name for column in item.draft.schema.released_raw} for item in (first, other)]
     different = []
     for name in sorted(raw[0] & raw[1]):
-        here, there = first.table[name], other.table[name]
+        here, there = first.draft.table[name], other.draft.table[name]
         if here.dtype.is_temporal() or there.dtype.is_temporal():
             continue
         # A file of text has lost the types.
@@ -216,15 +208,16 @@ def _columns(first: Compared, other: Compared) -> Iterator[str]:
 
 
 def _alike(column: RecodedColumn, other: RecodedColumn) -> bool:
-    if type(column) is not type(other) or column.has_missing != other.has_missing:
+    if column.has_missing != other.has_missing:
         return False
-    if isinstance(column, NominalCells) and isinstance(other, NominalCells):
-        return _names_hide(column, other) and _names_hide(other, column)
-    if isinstance(column, OrdinalCells) and isinstance(other, OrdinalCells):
-        return column.order == other.order
-    if not isinstance(column, OrderedCells) or not isinstance(other, OrderedCells):
-        return False
-    return column.scale == other.scale or (column.scale.is_number and other.scale.is_number)
+    match column, other:
+        case NominalCells(), NominalCells():
+            return _names_hide(column, other) and _names_hide(other, column)
+        case OrdinalCells(), OrdinalCells():
+            return column.order == other.order
+        case OrderedCells(), OrderedCells():
+            return column.scale == other.scale or (column.scale.is_number and other.scale.is_number)
+    return False
 
 
 def _names_hide(column: NominalCells, other: NominalCells) -> bool:
@@ -243,7 +236,7 @@ def _targets(first: Compared, other: Compared) -> Iterator[str]:
 
 def _own(item: Compared) -> Iterator[str]:
     """What is not measured of a release by itself."""
-    if item.spec.of_role(Role.ENTITY):
+    if item.draft.spec.of_role(Role.ENTITY):
         yield f"{item.name}: persons have several rows, which a table does not tell; discernibility is not measured."
     withheld = item.report["rows"]["withheld"]
     if withheld and not item.withheld:
@@ -271,23 +264,21 @@ def together(sides: Sequence[Side], source: Any, stage: Stage) -> list[dict[str,
     for left, right in combinations(sides, 2):
         stage(f"Auditing {left.name} with {right.name}")
         pair: dict[str, Any] = {"releases": [left.name, right.name], "k": min(left.k, right.k)}
+        # The smaller k of the two is what both promise, so it is what the cells of both are held against.
+        first, second = sorted((left, right), key=lambda side: side.k)
         try:
-            pair |= _audited(left, right, source)
+            audit = audit_release(first.folder, source=source, other=second.folder)
         except RequestError as error:
             faults.append(error)
             pair |= {"joint": None, "holds": None, "faults": [str(error)]}
+        else:
+            missed = [finding for finding in audit.findings if finding.met is False]
+            pair |= {
+                "joint": audit.public(first.k)["joint"],
+                "holds": next((finding.met for finding in audit.findings if finding.name == JOINT), None),
+                "faults": [finding.sentence for finding in missed if finding.name != JOINT],
+            }
         pairs.append(pair)
     if len(faults) == len(pairs):
         raise faults[0]
     return pairs
-
-
-def _audited(left: Side, right: Side, source: Any) -> dict[str, Any]:
-    """The smaller k of the two is what both promise, so it is what the cells of both are held against."""
-    first, second = sorted((left, right), key=lambda side: side.k)
-    audit = audit_release(first.folder, source=source, other=second.folder)
-    return {
-        "joint": audit.public(first.k)["joint"],
-        "holds": next((finding.met for finding in audit.findings if finding.name == JOINT), None),
-        "faults": [finding.sentence for finding in audit.findings if finding.met is False and finding.name != JOINT],
-    }

@@ -101,7 +101,7 @@ NOT_TOLD = "not told"
 
 @dataclass(frozen=True, slots=True)
 class ComparedTable:
-    """A table: a label and one text per release in each line, and what should be known to read it."""
+    """A table: a label and one text per release in each line, and what its metrics say of themselves."""
 
     title: str
     lines: tuple[Line, ...]
@@ -127,49 +127,25 @@ def number(value: Any) -> str:
 def sections(comparison: Mapping[str, Any]) -> list[ComparedTable]:
     """The tables of a comparison."""
     releases = comparison["releases"]
-    rows, utilities = ([release[part] for release in releases] for part in ("rows", "utility"))
-    tables = [
-        ComparedTable("What was asked", tuple(_asked([release["asked"] for release in releases]))),
-        ComparedTable(DETAIL_KEPT, tuple(_detail(releases)), DETAIL),
-        ComparedTable("Rows", tuple(_each(rows, {word.capitalize(): word for word in _ROWS}, number))),
-        ComparedTable(
-            "Risk of finding a person's record", tuple(_risk([release["risk"] for release in releases])), RISK
-        ),
-        ComparedTable("What groups and guesses reveal", tuple(_revealed(releases)), REVEALED),
-        ComparedTable("Utility whatever the purpose", tuple(_utility(utilities)), _noted(UTILITY, "release")),
-        *(
-            ComparedTable(metric.title, tuple(_of_columns(utilities, metric)), metric.note)
-            for metric in _shown_metrics("column")
-        ),
-        ComparedTable("Targets", tuple(_targets(releases)), _noted(TARGETS, "target")),
-        ComparedTable("Selections", tuple(_selections(releases)), SELECTIONS),
+    asked, risks, rows, utilities = (
+        [release[part] for release in releases] for part in ("asked", "risk", "rows", "utility")
+    )
+    figures: list[tuple[str, Iterator[Line]]] = [
+        ("What was asked", _asked(asked)),
+        (DETAIL_KEPT, _detail(releases)),
+        ("Rows", _each(rows, {key.capitalize(): key for key in ("read", "released", "withheld", "dropped")}, number)),
+        ("Risk of finding a person's record", _risk(risks)),
+        ("What groups and guesses reveal", _revealed(releases)),
+        ("Utility whatever the purpose", _utility(utilities)),
+        *((metric.title, _of_columns(utilities, metric)) for metric in _shown_metrics("column")),
+        ("Targets", _targets(releases)),
+        ("Selections", _selections(releases)),
     ]
-    return [section for section in tables if section.lines]
-
-
-_ROWS = ("read", "released", "withheld", "dropped")
-DETAIL = (
-    "How much of each quasi-identifier's detail is left: the share of all persons whom the label of a person rules "
-    "out, against what the exact value would. More is more useful."
-)
-RISK = (
-    "Of an attacker who knows that a person is in the table, and all quasi-identifiers exactly. Sought persons: the "
-    "chance of taking the right record, measured with raw records."
-)
-REVEALED = (
-    "Certain: persons all of whose group have the same value. Gain: how much more often the commonest value of the "
-    "group is right than that of the table, the person's own record left out (for numbers: the part of the error that "
-    "is saved)."
-)
-UTILITY = "Group size in multiples of k: 1 is the best that k allows."
-TARGETS = (
-    "Predicted: from the other rows of a row's group, the share of right classes or of the variance that is explained; "
-    "regions that were made for a target have seen it, which flatters them."
-)
-SELECTIONS = (
-    "Numbered as in the spec of each release. Their texts are not public, so whether two of the same number are the "
-    "same cannot be seen here."
-)
+    notes = {metric.title: metric.note for metric in _shown_metrics("column")}
+    for title, subject in (("Utility whatever the purpose", "release"), ("Targets", "target")):
+        notes[title] = " ".join(metric.note for metric in _shown_metrics(subject) if metric.note)
+    sections = [ComparedTable(title, tuple(lines), notes.get(title, "")) for title, lines in figures]
+    return [section for section in sections if section.lines]
 
 
 def _each(parts: Parts, wanted: Mapping[str, str], show: Callable[[Any], str]) -> Iterator[Line]:
@@ -227,11 +203,6 @@ def _shown_metrics(subject: str) -> list[Metric]:
     return [metric for metric in metrics_of("compare") if metric.subject == subject and metric.title]
 
 
-def _noted(words: str, subject: str) -> str:
-    """What a reader should know, with what the metrics say."""
-    return " ".join([words, *(metric.note for metric in _shown_metrics(subject) if metric.note)])
-
-
 def _utility(utilities: Parts) -> Iterator[Line]:
     wanted = {"Average group": "average_group", "Average group in multiples of k (C_avg)": "c_avg"}
     yield from _each(utilities, wanted, number)
@@ -279,17 +250,10 @@ def _selections(releases: Releases) -> Iterator[Line]:
 
 def pair_line(pair: Mapping[str, Any]) -> Line:
     """What is known to someone who has two releases, under `PAIR_HEAD`."""
-    label, joint = " with ".join(pair["releases"]), pair["joint"]
-    if joint is None:
-        return label, (number(pair["k"]), *[NOTHING] * 3)
-    below = joint["persons_below_k"]
-    return label, (number(pair["k"]), number(joint["cells"]), number(joint["cells_below_k"]), share(below["share"]))
-
-
-TOGETHER = (
-    "Who has two releases of one table sees for every person the label here and the label there. The cells of both "
-    "hold fewer persons than the groups of either."
-)
+    texts, joint = (NOTHING,) * 3, pair["joint"]
+    if joint is not None:
+        texts = number(joint["cells"]), number(joint["cells_below_k"]), share(joint["persons_below_k"]["share"])
+    return " with ".join(pair["releases"]), (number(pair["k"]), *texts)
 
 
 def comparison_page(comparison: Mapping[str, Any]) -> str:
@@ -307,6 +271,5 @@ def comparison_page(comparison: Mapping[str, Any]) -> str:
         signs=[mark(which, 10, 10) for which in range(len(releases))],
         pairs=[pair_line(pair) for pair in pairs],
         pair_head=PAIR_HEAD,
-        pair_note=TOGETHER,
         faults=[f"{' with '.join(pair['releases'])}: {fault}" for pair in pairs for fault in pair["faults"]],
     )

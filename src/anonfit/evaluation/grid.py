@@ -11,22 +11,11 @@ from typing import Any
 import polars as pl
 
 from anonfit.errors import DataError, RequestError, did_you_mean
-from anonfit.evaluation.jobs import (
-    EvaluationSetting,
-    Keys,
-    Progress,
-    Store,
-    collected,
-    fold_of_rows,
-    jobs_of,
-    name_of,
-    pairs_of,
-    work,
-)
-from anonfit.evaluation.judging import RAW_TEST, require_protocol
+from anonfit.evaluation.jobs import EvaluationSetting, Progress, Store, collected, fold_of_rows, jobs_of, name_of, work
+from anonfit.evaluation.judging import PROTOCOLS, RAW_TEST
 from anonfit.evaluation.learners import CLASSIFIERS, REGRESSORS, Learner, learner
 from anonfit.evaluation.methods import BASELINES, DEFAULT_METHODS, Method, SpecMethod, method
-from anonfit.evaluation.models import ENCODINGS, ModelSpec, Task, default_models, model_of, satisfied, tasks_of
+from anonfit.evaluation.models import ENCODINGS, ModelSpec, ModelTask, default_models, model_of, satisfied, tasks_of
 from anonfit.evaluation.result import COLUMNS, FIGURE_COLUMNS, Evaluation, frame_of
 from anonfit.release.bind import source_of
 from anonfit.release.run import read_source
@@ -34,15 +23,12 @@ from anonfit.runtime.process import thread_count
 from anonfit.spec.kinds import is_whole
 from anonfit.spec.learning import with_query_log
 from anonfit.spec.model import ColumnSpec, Spec
+from anonfit.spec.parse import read_spec
 from anonfit.tables.schema import Role, Schema, persons_in
 from anonfit.workload.logs.merging import rows_of_frame
 
 LARGEST = 1e38
 """Some learners have numbers of single precision."""
-
-
-def _silent(_done: int, _all: int, _name: str) -> None:
-    pass
 
 
 def evaluate(
@@ -59,7 +45,7 @@ def evaluate(
     encoding: str = "ends",
     workers: int | None = None,
     store: str | Path | None = None,
-    progress: Progress = _silent,
+    progress: Progress = lambda _done, _all, _name: None,
 ) -> Evaluation:
     """Measure how well models do that are taught with releases: utility against privacy.
 
@@ -97,14 +83,21 @@ def evaluate(
         >>> evaluation.summary()["folds"].to_list()
         [2]
     """
-    asked, source = _spec_and_source(data, spec)
-    ways, chosen_ks = _ways(methods), _ks(ks, asked)
+    if spec is None and not isinstance(data, Spec | str | Path):
+        raise RequestError("a spec is missing: give it beside the data, so that it is known what the columns are.")
+    given = data if spec is None else spec
+    asked = given if isinstance(given, Spec) else read_spec(given)
+    for k in ks:
+        if not is_whole(k) or k < 1:
+            raise RequestError(f"k = {k} must be a whole number of at least 1.")
+    chosen_ks = list(dict.fromkeys(int(k) for k in ks)) or [asked.privacy.k]
+    ways = _ways(methods)
     for way in ways:
         if isinstance(way, SpecMethod):
             way.required(asked, asked.privacy.k)  # refused before any has worked
     setting = _setting(
         asked,
-        source,
+        source_of(asked) if spec is None else data,
         models=[model_of(model) for model in models],
         learners=learners,
         protocol=protocol,
@@ -112,10 +105,16 @@ def evaluate(
         seed=seed,
         encoding=encoding,
     )
-    jobs = list(jobs_of(ways, chosen_ks, folds, frozenset(pairs_of(setting))))
-    kept, keys = Store(None if store is None else Path(store)), Keys(setting)
-    unmet = work(setting, jobs, kept, keys, workers=thread_count(workers), progress=progress)
-    rows, figures, empty = collected(setting, jobs, kept, keys)
+    pairs = [
+        (task.model.title, learner.name)
+        for task in setting.tasks
+        for learner in setting.learners
+        if learner.predicts == task.labels.predicts
+    ]
+    jobs = list(jobs_of(ways, chosen_ks, folds, tuple(pairs)))
+    kept = Store(None if store is None else Path(store), setting)
+    unmet = work(setting, jobs, kept, workers=thread_count(workers), progress=progress)
+    rows, figures, empty = collected(jobs, kept)
     return Evaluation(frame_of(rows, COLUMNS), frame_of(figures, FIGURE_COLUMNS), folds, protocol, (*unmet, *empty))
 
 
@@ -131,9 +130,9 @@ def _setting(
     encoding: str,
 ) -> EvaluationSetting:
     """What all jobs share; whatever is wrong with it is found here."""
-    require_protocol(protocol)
-    if encoding not in ENCODINGS:
-        raise RequestError(f"there is no encoding '{encoding}'; {did_you_mean(encoding, ENCODINGS)}")
+    for what, word, known in (("protocol", protocol, PROTOCOLS), ("encoding", encoding, ENCODINGS)):
+        if word not in known:
+            raise RequestError(f"there is no {what} '{word}'; {did_you_mean(word, known)}")
     schema, frame = _rows(spec, source, folds)
     rows = rows_of_frame(frame, persons_in(schema, frame).of_groups)
     spec, asked = with_query_log(spec, schema.columns, rows)
@@ -144,7 +143,12 @@ def _setting(
     chosen = models or (() if is_asked and not spec.targets else default_models(spec))
     tasks = tasks_of(chosen, spec, schema, frame)
     for task in tasks:
-        _require_honest(task, protocol)
+        if task.labels.is_generalized and protocol != RAW_TEST:
+            raise RequestError(
+                f"the target '{task.labels.column.name}' is a quasi-identifier, so its value decides which region a "
+                f"test row is in, and the region tells it; use the protocol '{RAW_TEST}', or leave the target out of "
+                "the models."
+            )
         _require_rows(task, schema, frame)
     return EvaluationSetting(
         spec=_settled(spec, schema),
@@ -161,16 +165,6 @@ def _setting(
 
 
 # --- what was asked ---------------------------------------------------------------------------------------------
-
-
-def _spec_and_source(data: Any, spec: Spec | str | Path | None) -> tuple[Spec, Any]:
-    from anonfit.spec.parse import read_spec
-
-    if spec is None and not isinstance(data, Spec | str | Path):
-        raise RequestError("a spec is missing: give it beside the data, so that it is known what the columns are.")
-    given = data if spec is None else spec
-    asked = given if isinstance(given, Spec) else read_spec(given)
-    return asked, source_of(asked) if spec is None else data
 
 
 def _settled(spec: Spec, schema: Schema) -> Spec:
@@ -201,14 +195,7 @@ def _ways(methods: Sequence[str | Method]) -> list[Method | str]:
     return ways
 
 
-def _ks(ks: Sequence[int], spec: Spec) -> list[int]:
-    for k in ks:
-        if not is_whole(k) or k < 1:
-            raise RequestError(f"k = {k} must be a whole number of at least 1.")
-    return list(dict.fromkeys(int(k) for k in ks)) or [spec.privacy.k]
-
-
-def _learners(given: Sequence[str | Learner], tasks: Sequence[Task]) -> tuple[Learner, ...]:
+def _learners(given: Sequence[str | Learner], tasks: Sequence[ModelTask]) -> tuple[Learner, ...]:
     if isinstance(given, str):
         raise RequestError(f"learners = '{given}' must be a list, such as ['{given}'].")
     kinds = {task.labels.predicts for task in tasks}
@@ -230,16 +217,7 @@ def _learners(given: Sequence[str | Learner], tasks: Sequence[Task]) -> tuple[Le
     return chosen
 
 
-def _require_honest(task: Task, protocol: str) -> None:
-    """Refuse a test in which the region of a row gives away what is to be predicted."""
-    if task.labels.is_generalized and protocol != RAW_TEST:
-        raise RequestError(
-            f"the target '{task.labels.column.name}' is a quasi-identifier, so its value decides which region a test "
-            f"row is in, and the region tells it; use the protocol '{RAW_TEST}', or leave the target out of the models."
-        )
-
-
-def _require_rows(task: Task, schema: Schema, frame: pl.DataFrame) -> None:
+def _require_rows(task: ModelTask, schema: Schema, frame: pl.DataFrame) -> None:
     """Refuse a model of which there is nothing to measure, and columns that no learner can take."""
     where, target = task.model.where, task.labels.column.name
     chosen = task.labels.raw(frame).is_not_null().to_numpy()

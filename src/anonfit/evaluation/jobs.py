@@ -16,13 +16,13 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass, field, is_dataclass, replace
 from importlib import import_module
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from threading import Thread, current_thread, main_thread
+from threading import Thread
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,20 +30,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import AnonfitError, DemandError, MissingPackage, RequestError
-from anonfit.evaluation.judging import (
-    COMBINED,
-    Figure,
-    LearnerResult,
-    TrainingAndTest,
-    learned,
-    measured,
-    release_figures,
-    released,
-)
+from anonfit.evaluation import judging
+from anonfit.evaluation.judging import COMBINED, Figure, TrainingAndTest, Values
 from anonfit.evaluation.learners import Learner
-from anonfit.evaluation.methods import BASELINES, ORIGINAL, REMOVED, Method
-from anonfit.evaluation.models import LearnedRecoding, Task
+from anonfit.evaluation.methods import BASELINES, Method
+from anonfit.evaluation.models import LearnedRecoding, ModelTask
 from anonfit.evaluation.result import Unmet
+from anonfit.runtime.process import stoppable
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import spec_tables
@@ -57,7 +50,7 @@ class EvaluationSetting:
     spec: Spec
     schema: Schema
     frame: pl.DataFrame = field(repr=False)
-    tasks: tuple[Task, ...]
+    tasks: tuple[ModelTask, ...]
     learners: tuple[Learner, ...]
     fold_of: NDArray[np.int64] = field(repr=False)  # (row,)
     protocol: str
@@ -74,13 +67,13 @@ class EvaluationSetting:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class FoldJob:
     """What is still to be found of one method, k and fold."""
 
     way: Method | str
     k: int | None
     fold: int
-    wanted: frozenset[tuple[str, str]]
+    wanted: tuple[tuple[str, str], ...]
     """Titles of models and names of learners."""
     figures: bool
 
@@ -95,9 +88,10 @@ class Job:
 class Outcome:
     """What a job measured, or why it could not be done."""
 
-    job: Job
-    measured: tuple[LearnerResult, ...] = ()
-    figures: tuple[Figure, ...] = ()
+    job: FoldJob
+    values: Mapping[tuple[str, str], Values] = field(default_factory=dict)
+    """By the title of the model and the name of the learner."""
+    figures: Sequence[Figure] = ()
     fault: str = ""
     is_unmet: bool = False
     """Whether the demand cannot be met, so that others go on; any other fault ends the evaluation."""
@@ -109,14 +103,14 @@ def name_of(way: Method | str) -> str:
 
 
 def jobs_of(
-    ways: Sequence[Method | str], ks: Sequence[int], folds: int, wanted: frozenset[tuple[str, str]]
-) -> Iterator[Job]:
+    ways: Sequence[Method | str], ks: Sequence[int], folds: int, wanted: tuple[tuple[str, str], ...]
+) -> Iterator[FoldJob]:
     """All jobs, those of a baseline once for all k."""
     for way in ways:
         is_baseline = isinstance(way, str) and way in BASELINES
         for k in (None,) if is_baseline else ks:
             for fold in range(folds):
-                yield Job(way, k, fold, wanted, figures=not is_baseline)
+                yield FoldJob(way, k, fold, wanted, figures=not is_baseline)
 
 
 def fold_of_rows(schema: Schema, frame: pl.DataFrame, folds: int, seed: int) -> NDArray[np.int64]:
@@ -124,13 +118,12 @@ def fold_of_rows(schema: Schema, frame: pl.DataFrame, folds: int, seed: int) -> 
     entity = schema.name_of(Role.ENTITY)
     units = np.arange(len(frame)) if entity is None else frame[entity].rank("dense").to_numpy().astype(np.int64) - 1
     count = int(units.max(initial=-1)) + 1
-    drawn = np.empty(count, np.int64)
-    drawn[np.random.default_rng(seed).permutation(count)] = np.arange(count) % folds
-    fold_of: NDArray[np.int64] = drawn[units]
-    return fold_of
+    fold_of_units = np.empty(count, np.int64)
+    fold_of_units[np.random.default_rng(seed).permutation(count)] = np.arange(count) % folds
+    return fold_of_units.take(units)
 
 
-def run(setting: EvaluationSetting, job: Job) -> Outcome:
+def run(setting: EvaluationSetting, job: FoldJob) -> Outcome:
     """Do a job."""
     try:
         return _done(setting, job)
@@ -139,29 +132,29 @@ def run(setting: EvaluationSetting, job: Job) -> Outcome:
         return Outcome(job, fault=str(error), is_unmet=isinstance(error, DemandError))
 
 
-def _done(setting: EvaluationSetting, job: Job) -> Outcome:
+def _done(setting: EvaluationSetting, job: FoldJob) -> Outcome:
     division = setting.division(job.fold)
     seed = setting.seed + job.fold
-    if setting.protocol == COMBINED and job.way not in (ORIGINAL, REMOVED):
-        recoded = _combined(setting, job)
+    if setting.protocol == COMBINED and job.way not in BASELINES:
+        # The folds of one method and k follow each other, so the last recoding of all rows is kept.
+        key = (name_of(job.way), job.k)
+        if key not in setting.latest:
+            setting.latest.clear()
+            setting.latest[key] = judging.learned(
+                job.way, setting.spec, setting.schema, setting.frame, k=job.k, seed=setting.seed
+            )
+        recoded = setting.latest[key]
     else:
-        recoded = learned(job.way, setting.spec, setting.schema, division.training, k=job.k, seed=seed)
-    release = released(job.way, division, recoded, protocol=setting.protocol, encoding=setting.encoding)
-    results = []
+        recoded = judging.learned(job.way, setting.spec, setting.schema, division.training, k=job.k, seed=seed)
+    release = judging.released(job.way, division, recoded, protocol=setting.protocol, encoding=setting.encoding)
+    values: dict[tuple[str, str], Values] = {}
     for task in setting.tasks:
         chosen = [learner for learner in setting.learners if (task.model.title, learner.name) in job.wanted]
-        results += measured(release, division, task, chosen, seed)
-    figures = release_figures(recoded, setting.spec, setting.tasks, setting.asked) if job.figures and recoded else []
-    return Outcome(job, tuple(results), tuple(figures))
-
-
-def _combined(setting: EvaluationSetting, job: Job) -> LearnedRecoding | None:
-    """The recoding of all rows; the folds of one method and k follow each other, so the last one is kept."""
-    key = (name_of(job.way), job.k)
-    if key not in setting.latest:
-        setting.latest.clear()
-        setting.latest[key] = learned(job.way, setting.spec, setting.schema, setting.frame, k=job.k, seed=setting.seed)
-    return setting.latest[key]
+        values |= judging.measured(release, division, task, chosen, seed)
+    figures = (
+        judging.release_figures(recoded, setting.spec, setting.tasks, setting.asked) if job.figures and recoded else []
+    )
+    return Outcome(job, values, figures)
 
 
 FORMAT = 2
@@ -187,10 +180,11 @@ def _rows(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-class Keys:
-    """The keys of an evaluation's entries."""
+class Store(dict[str, Any]):
+    """The entries of an evaluation by key, and the file they are kept in, if there is one."""
 
-    def __init__(self, setting: EvaluationSetting) -> None:
+    def __init__(self, folder: Path | None, setting: EvaluationSetting) -> None:
+        super().__init__()
         spec = spec_tables(setting.spec)
         spec.get("data", {}).pop("source", None)
         spec["privacy"].pop("k")
@@ -204,33 +198,38 @@ class Keys:
             *([repr(setting.asked)] if setting.asked else []),
             *fitted,
         )
+        self._tasks = {task.model.title: task for task in setting.tasks}
         # Figures are measured of the targets of all models at once, so they depend on which models are asked for.
         self._targets = sorted({task.labels.column.name for task in setting.tasks})
-
-    def of(self, job: Job, task: Task | None = None, learner: str = "") -> str:
-        """The key of what a learner did in a job, or without one of the figures of a release."""
-        model = self._targets if task is None else [task.model.target, list(task.using), task.model.where]
-        settings = repr(job.way) if is_dataclass(job.way) else ""
-        return _hashed([self._shared, name_of(job.way), settings, job.k, job.fold, model, learner])
-
-
-class Store(dict[str, Any]):
-    """Entries by key, and the file they are kept in, if there is one."""
-
-    def __init__(self, folder: Path | None) -> None:
-        super().__init__()
-        self._path = None
-        if folder is None:
+        self._path = None if folder is None else folder / FILE
+        if folder is None or self._path is None:
             return
         if folder.exists() and not folder.is_dir():
             raise RequestError(f"{folder} is a file; name a folder to keep results in.")
         folder.mkdir(parents=True, exist_ok=True)
-        self._path = folder / FILE
         if _is_begun(self._path):
             self.update(_entries(self._path))
 
-    def add(self, entries: Mapping[str, Any]) -> None:
-        """Keep entries, in one go."""
+    def key(self, job: FoldJob, model: str = "", learner: str = "") -> str:
+        """The key of what a learner did for a model in a job, or without them of the figures of a release."""
+        asked: list[Any] = self._targets
+        if learner:
+            task = self._tasks[model]
+            asked = [task.model.target, list(task.using), task.model.where]
+        settings = repr(job.way) if is_dataclass(job.way) else ""
+        return _hashed([self._shared, name_of(job.way), settings, job.k, job.fold, asked, learner])
+
+    def left(self, job: FoldJob) -> FoldJob | None:
+        """What is still to be found by a job; None if nothing is."""
+        wanted = tuple(pair for pair in job.wanted if self.key(job, *pair) not in self)
+        figures = job.figures and self.key(job) not in self
+        return replace(job, wanted=wanted, figures=figures) if wanted or figures else None
+
+    def add(self, outcome: Outcome) -> None:
+        """Keep what a job found, in one go."""
+        entries: dict[str, Any] = {self.key(outcome.job, *pair): values for pair, values in outcome.values.items()}
+        if outcome.job.figures and not outcome.fault:
+            entries[self.key(outcome.job)] = outcome.figures
         self.update(entries)
         if self._path is None or not entries:
             return
@@ -252,11 +251,9 @@ def _entries(path: Path) -> list[tuple[str, Any]]:
         raise RequestError(f"{path} is no store of this version of anonfit; name another folder, or remove the file.")
     entries = []
     for line in lines:
-        try:
+        with suppress(ValueError):
             entry = json.loads(line)
-        except ValueError:
-            continue
-        entries.append((entry["key"], entry["found"]))
+            entries.append((entry["key"], entry["found"]))
     return entries
 
 
@@ -269,23 +266,30 @@ LOOK = 0.3
 _setting: EvaluationSetting | None = None
 
 
-def outcomes(setting: EvaluationSetting, jobs: Sequence[Job], workers: int) -> Iterator[Outcome]:
+def outcomes(setting: EvaluationSetting, jobs: Sequence[FoldJob], workers: int) -> Iterator[Outcome]:
     """What jobs find, as soon as each is done, in so many processes; 1: in this one."""
     if workers == 1 or len(jobs) < 2:
         for job in jobs:
             yield run(setting, job)
         return
-    pool = _loky().ProcessPoolExecutor(min(workers, len(jobs)), initializer=_begin, initargs=(setting,), env=ONE_THREAD)
+    try:  # neither copies the threads of this process nor runs its main module again; scikit-learn brings it
+        loky: Any = import_module("joblib.externals.loky")
+    except ModuleNotFoundError:
+        raise MissingPackage("scikit-learn", "learn", "Evaluating on several processes") from None
+    pool = loky.ProcessPoolExecutor(min(workers, len(jobs)), initializer=_begin, initargs=(setting,), env=ONE_THREAD)
     finished = False
     try:
-        with _interruption() as is_interrupted:
+        # Ctrl-C waits until nothing is half done: no entry half written, no job half handed over.
+        with stoppable() as is_interrupted:
             yield from _as_done(pool, iter(jobs), is_interrupted, ahead=2 * workers)
         finished = True
     finally:
         pool.shutdown(wait=True, kill_workers=not finished)
 
 
-def _as_done(pool: Any, jobs: Iterator[Job], is_interrupted: Callable[[], bool], *, ahead: int) -> Iterator[Outcome]:
+def _as_done(
+    pool: Any, jobs: Iterator[FoldJob], is_interrupted: Callable[[], bool], *, ahead: int
+) -> Iterator[Outcome]:
     """Outcomes as they come. Only so many jobs are handed over ahead: what is handed over cannot be taken back."""
     waiting = {pool.submit(_run, job) for job in islice(jobs, ahead)}
     while waiting:
@@ -297,52 +301,23 @@ def _as_done(pool: Any, jobs: Iterator[Job], is_interrupted: Callable[[], bool],
         waiting |= {pool.submit(_run, job) for job in islice(jobs, len(done))}
 
 
-@contextmanager
-def _interruption() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed. It waits until nothing is half done: no entry half written, no job half handed
-    over. The second time it does not wait.
-    """
-    pressed: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
-    if current_thread() is not main_thread() or before in (None, signal.SIG_IGN):
-        yield lambda: False
-        return
-
-    def press(number: int, _frame: Any) -> None:
-        pressed.append(number)
-        signal.signal(signal.SIGINT, before)
-
-    signal.signal(signal.SIGINT, press)
-    try:
-        yield lambda: bool(pressed)
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _loky() -> Any:
-    """Processes that neither copy the threads of this one nor run its main module again. scikit-learn brings them."""
-    try:
-        return import_module("joblib.externals.loky")
-    except ModuleNotFoundError:
-        raise MissingPackage("scikit-learn", "learn", "Evaluating on several processes") from None
-
-
 def _begin(setting: EvaluationSetting) -> None:
-    """Keep what all jobs share; Ctrl-C is for the process that waits."""
+    """Keep what all jobs share. Ctrl-C is for the process that waits; this one ends when that has ended, in whatever
+    way.
+    """
     global _setting
+    parent, _setting = os.getppid(), setting
+
+    def end_with_parent() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    _setting = setting
+    Thread(target=end_with_parent, daemon=True).start()
 
 
-def _end_with(parent: int) -> None:
-    """End this process when the one that waits for it has ended, in whatever way."""
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(1)
-
-
-def _run(job: Job) -> Outcome:
+def _run(job: FoldJob) -> Outcome:
     assert _setting is not None
     return run(_setting, job)
 
@@ -351,20 +326,11 @@ Progress: TypeAlias = Callable[[int, int, str], None]
 """Told how many jobs are done, of how many, and which was the last."""
 
 
-def pairs_of(setting: EvaluationSetting) -> Iterator[tuple[str, str]]:
-    """The models and learners that fit together."""
-    for task in setting.tasks:
-        for learner in setting.learners:
-            if learner.predicts == task.labels.predicts:
-                yield task.model.title, learner.name
-
-
 def work(
-    setting: EvaluationSetting, jobs: Sequence[Job], kept: Store, keys: Keys, *, workers: int, progress: Progress
+    setting: EvaluationSetting, jobs: Sequence[FoldJob], kept: Store, *, workers: int, progress: Progress
 ) -> list[Unmet]:
     """Do what is not kept yet; which demands cannot be met."""
-    by_title = {task.model.title: task for task in setting.tasks}
-    left = [rest for job in jobs if (rest := _left(job, keys, kept, by_title)) is not None]
+    left = [rest for job in jobs if (rest := kept.left(job)) is not None]
     done = len(jobs) - len(left)
     progress(done, len(jobs), "")
     if left:
@@ -376,7 +342,7 @@ def work(
             raise RequestError(outcome.fault)
         if outcome.is_unmet:
             unmet.append(Unmet(name_of(job.way), job.k, job.fold, outcome.fault))
-        kept.add(dict(_new_entries(outcome, keys, by_title)))
+        kept.add(outcome)
         done += 1
         progress(done, len(jobs), job.title)
     return sorted(unmet, key=lambda cell: (cell.method, cell.k or 0, cell.fold))
@@ -393,45 +359,25 @@ def _prepare(setting: EvaluationSetting) -> None:
         warm_refining(models=models)
 
 
-def _left(job: Job, keys: Keys, kept: Store, tasks: Mapping[str, Task]) -> Job | None:
-    """What is still to be found by a job; None if nothing is."""
-    wanted = frozenset((title, name) for title, name in job.wanted if keys.of(job, tasks[title], name) not in kept)
-    figures = job.figures and keys.of(job) not in kept
-    return replace(job, wanted=wanted, figures=figures) if wanted or figures else None
-
-
-def _new_entries(outcome: Outcome, keys: Keys, tasks: Mapping[str, Task]) -> Iterator[tuple[str, Any]]:
-    job = outcome.job
-    for result in outcome.measured:
-        yield keys.of(job, tasks[result.model], result.learner), result.values
-    if job.figures and not outcome.fault:
-        figures = [[figure.name, figure.target, figure.value] for figure in outcome.figures]
-        yield keys.of(job), figures
-
-
-def collected(
-    setting: EvaluationSetting, jobs: Sequence[Job], kept: Store, keys: Keys
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Unmet]]:
+def collected(jobs: Sequence[FoldJob], kept: Store) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Unmet]]:
     """The measures and figures that are kept, in the order of what was asked, and models that could not be measured."""
     rows: list[dict[str, Any]] = []
     figures: list[dict[str, Any]] = []
     empty: dict[Unmet, None] = {}
     for job in jobs:
         shared = {"method": name_of(job.way), "k": job.k, "fold": job.fold}
-        for task in setting.tasks:
-            for learner in setting.learners:
-                kept_values = kept.get(keys.of(job, task, learner.name))
-                if kept_values == {}:
-                    why = f"the model '{task.model.title}' has no rows to learn from, or none to test on."
-                    empty[Unmet(name_of(job.way), job.k, job.fold, why)] = None
-                place = {**shared, "learner": learner.name, "model": task.model.title}
-                rows += [
-                    {**place, "part": part, "measure": measure, "value": value}
-                    for part, measures in (kept_values or {}).items()
-                    for measure, value in measures.items()
-                ]
+        for model, learner in job.wanted:
+            values = kept.get(kept.key(job, model, learner))
+            if values == {}:
+                why = f"the model '{model}' has no rows to learn from, or none to test on."
+                empty[Unmet(name_of(job.way), job.k, job.fold, why)] = None
+            rows += [
+                {**shared, "learner": learner, "model": model, "part": part, "measure": measure, "value": value}
+                for part, measures in (values or {}).items()
+                for measure, value in measures.items()
+            ]
         figures += [
             {**shared, "figure": name, "target": target, "value": value}
-            for name, target, value in kept.get(keys.of(job), [])
+            for name, target, value in kept.get(kept.key(job), [])
         ]
     return rows, figures, list(empty)

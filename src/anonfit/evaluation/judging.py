@@ -7,29 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.errors import RequestError, did_you_mean
+from anonfit.evaluation import models
 from anonfit.evaluation.learners import Learner
 from anonfit.evaluation.methods import ORIGINAL, REMOVED, Method, method
-from anonfit.evaluation.models import (
-    FeatureColumns,
-    LearnedRecoding,
-    Task,
-    answered,
-    imprecision,
-    nodes_of,
-    one_value_features,
-    plain_features,
-    recoded_features,
-    satisfied,
-)
+from anonfit.evaluation.models import FeatureColumns, LearnedRecoding, ModelTask, answered, nodes_of, satisfied
 from anonfit.metrics.clusters import workload_clusters
 from anonfit.metrics.estimates import observed_ends
-from anonfit.metrics.queries import JUDGED, QueryAnswer, judge_queries, query_table
+from anonfit.metrics.queries import JUDGED, judge_queries, query_table
 from anonfit.metrics.registry import RecodedTable, figures
 from anonfit.release.bind import workload_of
 from anonfit.spec.learning import Asked
@@ -40,14 +30,10 @@ HOLDOUT, COMBINED, RAW_TEST = "holdout", "combined", "raw-test"
 PROTOCOLS = (HOLDOUT, COMBINED, RAW_TEST)
 """How test rows are treated: recoded by what was learned from training rows, recoded together with them, or raw."""
 
-Values = Mapping[str, Mapping[str, float]]
-"""The measures of each part, by name."""
-
-
-def require_protocol(name: str) -> None:
-    """Refuse a protocol that is not known."""
-    if name not in PROTOCOLS:
-        raise RequestError(f"there is no protocol '{name}'; {did_you_mean(name, PROTOCOLS)}")
+Values: TypeAlias = Mapping[str, Mapping[str, float]]
+"""The measures of each part, by name; nothing where there were no rows to learn from or to test on."""
+Figure: TypeAlias = tuple[str, str, float]
+"""A figure of a release: its name, the column it is about, where it is about one, and its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +53,6 @@ class ReleasedFeatures:
     test: FeatureColumns
     learned: LearnedRecoding | None = None
     nodes: NDArray[np.int32] | None = None  # (training row,)
-
-
-@dataclass(frozen=True, slots=True)
-class LearnerResult:
-    """How well one learner did for one model; nothing where there were no rows to learn from or to test on."""
-
-    model: str
-    learner: str
-    values: Values
 
 
 def learned(
@@ -99,61 +76,53 @@ def released(
     """What models see of both parts of a division by a method, or a baseline; without a recoding, raw rows."""
     roles = (Role.ENTITY, Role.IDENTIFIER, *([Role.QUASI_IDENTIFIER] if way != ORIGINAL else []))
     columns = [column for column in division.schema.columns if column.role not in roles]
-    training, test = (plain_features(columns, frame) for frame in (division.training, division.test))
+    training, test = (models.plain_features(columns, frame) for frame in (division.training, division.test))
     if learned is None:
         return ReleasedFeatures(training, test)
     nodes = nodes_of(learned.recoding, division.training)
     if way == REMOVED:
         return ReleasedFeatures(training, test, learned, nodes)
-    training = recoded_features(learned.recoding, nodes, encoding).beside(training)
+    training = models.recoded_features(learned.recoding, nodes, encoding).beside(training)
     if protocol == RAW_TEST:
-        recoded = one_value_features(learned.recoding, division.test, encoding)
+        recoded = models.one_value_features(learned.recoding, division.test, encoding)
     else:
-        recoded = recoded_features(learned.recoding, nodes_of(learned.recoding, division.test), encoding)
+        recoded = models.recoded_features(learned.recoding, nodes_of(learned.recoding, division.test), encoding)
     return ReleasedFeatures(training, recoded.beside(test), learned, nodes)
 
 
 def measured(
-    release: ReleasedFeatures, division: TrainingAndTest, task: Task, learners: Sequence[Learner], seed: int
-) -> list[LearnerResult]:
+    release: ReleasedFeatures, division: TrainingAndTest, task: ModelTask, learners: Sequence[Learner], seed: int
+) -> dict[tuple[str, str], Values]:
     """Teach and test each learner for one model; learners of another kind are left out."""
-    labels, truth = _labels(release, division, task), task.labels.raw(division.test)
-    learned, tested = labels.is_not_null().to_numpy(), truth.is_not_null().to_numpy()
-    if where := task.model.where:
-        learned &= _chosen(release, division, where)
-        tested &= satisfied(where, division.schema, division.test)
+    where, schema, training = task.model.where, division.schema, division.training
+    truth = task.labels.raw(division.test)
+    if release.learned is None or release.nodes is None:
+        labels = task.labels.raw(training)
+        chosen = satisfied(where, schema, training) if where else True
+    else:  # which rows a recipient takes to satisfy a predicate
+        labels = task.labels.released(training, release.learned.recoding, release.nodes)
+        chosen = answered(release.learned, where, training, release.nodes) if where else True
+    learned, tested = labels.is_not_null().to_numpy() & chosen, truth.is_not_null().to_numpy()
+    if where:
+        tested &= satisfied(where, schema, division.test)
     rows, places = np.flatnonzero(learned), np.flatnonzero(tested)
     parts = {
         "train": (release.training.taken(rows).frame(task.using), labels.gather(rows)),
         "test": (release.test.taken(places).frame(task.using), truth.gather(places)),
     }
-    results = []
+    results: dict[tuple[str, str], Values] = {}
     for learner in learners:
         if learner.predicts != task.labels.predicts:
             continue
-        values: Values = {}
+        values: dict[str, dict[str, float]] = {}
         if len(rows) and len(places):
             model = learner.make(seed).fit(*parts["train"])
             values = {part: _measures(truth, model.predict(seen)) for part, (seen, truth) in parts.items()}
-            seen, tested_truth = parts["test"]
-            expected = getattr(model, "shares", lambda _: None)(seen)
-            if expected is not None:
-                values = {**values, "test": {**values["test"], **expected.measures(tested_truth)}}
-        results.append(LearnerResult(task.model.title, learner.name, values))
+            seen, truth = parts["test"]
+            if (expected := getattr(model, "shares", lambda _: None)(seen)) is not None:
+                values["test"] |= expected.measures(truth)
+        results[task.model.title, learner.name] = values
     return results
-
-
-def _labels(release: ReleasedFeatures, division: TrainingAndTest, task: Task) -> pl.Series:
-    if release.learned is None or release.nodes is None:
-        return task.labels.raw(division.training)
-    return task.labels.released(division.training, release.learned.recoding, release.nodes)
-
-
-def _chosen(release: ReleasedFeatures, division: TrainingAndTest, where: str) -> NDArray[np.bool_]:
-    """Which training rows a recipient takes to satisfy a predicate."""
-    if release.learned is None or release.nodes is None:
-        return satisfied(where, division.schema, division.training)
-    return answered(release.learned, where, division.training, release.nodes)
 
 
 def _measures(truth: pl.Series, predicted: pl.Series) -> dict[str, float]:
@@ -163,28 +132,23 @@ def _measures(truth: pl.Series, predicted: pl.Series) -> dict[str, float]:
     return {"mae": float(np.abs(errors).mean()), "rmse": float(np.sqrt((errors**2).mean()))}
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure of a release; `target` is the column it is about, where it is about one."""
-
-    name: str
-    value: float
-    target: str = ""
-
-
 def release_figures(
-    learned: LearnedRecoding, spec: Spec, tasks: Sequence[Task], asked: Sequence[Asked] = ()
+    learned: LearnedRecoding, spec: Spec, tasks: Sequence[ModelTask], asked: Sequence[Asked] = ()
 ) -> list[Figure]:
     """The metrics of the release of the rows that a recoding was learned from. Ordered columns are measured by the
     range of the rows, so that all methods are measured alike: these figures are not for the public.
     """
     nodes, frame, persons = nodes_of(learned.recoding, learned.frame), learned.frame, learned.persons
     labels = {task.labels.column.name: task.labels for task in tasks if task.labels.predicts == "classes"}
-    clusters, selections = None, spec.workload.selections
+    clusters, answers, selections = None, [], spec.workload.selections
     if spec.method.objective.clusters or spec.workload.features:
         clusters = workload_clusters(
             workload_of(spec), learned.recoding, learned.schema, frame, nodes, clusters=spec.workload.clusters
         )
+    if asked:  # how the queries of a log are answered
+        released = query_table(learned.recoding, learned.schema.columns, frame, nodes, persons, k=learned.k)
+        queries = [(query.ask, query.times) for query in asked[:JUDGED]]
+        answers = judge_queries(queries, released, ends=observed_ends(released.domains))
     table = RecodedTable.of_rows(
         learned.recoding,
         frame,
@@ -192,25 +156,16 @@ def release_figures(
         persons,
         k=learned.k,
         weights=spec.weights,
-        classes={name: _codes(label.raw(frame)) for name, label in labels.items()},
+        # What is missing is a class.
+        classes={
+            name: label.raw(frame).rank("dense").fill_null(0).to_numpy().astype(np.int64)
+            for name, label in labels.items()
+        },
         clusters=clusters,
-        imprecision=imprecision(learned, selections, nodes) if selections else None,
-        queries=_answered(learned, nodes, asked) if asked else (),
+        imprecision=models.imprecision(learned, selections, nodes) if selections else None,
+        queries=answers,
     )
     return [
-        Figure(f"column_{metric.name}" if metric.subject == "column" else metric.name, float(value), column)
+        (f"column_{metric.name}" if metric.subject == "column" else metric.name, column, float(value))
         for metric, column, value in figures(table, "evaluate")
     ]
-
-
-def _answered(learned: LearnedRecoding, nodes: NDArray[np.int32], asked: Sequence[Asked]) -> list[QueryAnswer]:
-    """How the queries of a log are answered."""
-    table = query_table(learned.recoding, learned.schema.columns, learned.frame, nodes, learned.persons, k=learned.k)
-    return judge_queries(
-        [(query.ask, query.times) for query in asked[:JUDGED]], table, ends=observed_ends(table.domains)
-    )
-
-
-def _codes(labels: pl.Series) -> NDArray[np.int64]:
-    """The class of each row; what is missing is one."""
-    return labels.rank("dense").fill_null(0).to_numpy().astype(np.int64)

@@ -33,34 +33,23 @@ class WeightedRows:
     counts: NDArray[np.float64]
 
 
-def _numbered(features: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Features under numbers, since names may be anything."""
-    names = [str(number) for number in range(features.width)]
-    return features.rename(dict(zip(features.columns, names, strict=True))), names
-
-
 def together(features: pl.DataFrame, codes: NDArray[np.int64]) -> WeightedRows:
     """Rows of equal features and labels as one: in a release there are few different ones."""
-    table, names = _numbered(features)
-    table = table.with_columns(pl.Series("label", codes))
-    groups = table.group_by([*names, "label"], maintain_order=True).agg(pl.len().alias("rows"))
-    different = groups.select(names)
-    different.columns = features.columns
-    return WeightedRows(different, groups["label"].to_numpy(), groups["rows"].cast(pl.Float64).to_numpy())
+    rows = pl.DataFrame({"features": features.to_struct(), "label": codes})
+    groups = rows.group_by("features", "label", maintain_order=True).len("rows")
+    counts = groups["rows"].cast(pl.Float64).to_numpy()
+    return WeightedRows(groups["features"].struct.unnest(), groups["label"].to_numpy(), counts)
 
 
 def once_for_each(
     predict: Callable[[pl.DataFrame], NDArray[np.float64]], features: pl.DataFrame
 ) -> NDArray[np.float64]:
     """What is predicted of each row; rows that are alike are asked for once."""
-    table, names = _numbered(features)
-    groups = table.with_row_index("row").group_by(names, maintain_order=True).agg("row")
-    different = groups.select(names)
-    different.columns = features.columns
-    rows = groups["row"].explode().to_numpy()
-    found = np.repeat(predict(different), groups["row"].list.len().to_numpy(), axis=0)
-    predicted = np.empty((len(features), *found.shape[1:]))
-    predicted[rows] = found
+    rows = pl.DataFrame({"features": features.to_struct()}).with_row_index("row")
+    groups = rows.group_by("features", maintain_order=True).agg("row")
+    expected = np.repeat(predict(groups["features"].struct.unnest()), groups["row"].list.len().to_numpy(), axis=0)
+    predicted = np.empty((len(features), *expected.shape[1:]))
+    predicted[groups["row"].explode().to_numpy()] = expected
     return predicted
 
 
@@ -101,18 +90,15 @@ class NumberMatrix:
     def of(cls, features: pl.DataFrame, counts: NDArray[np.float64], *, may_be_missing: bool) -> NumberMatrix:
         """The matrix of training rows, each standing for so many."""
         texts = _known_texts(features)
-        means, gaps, unknown = {}, [], []
-        for column in features:
-            if column.name in texts:
-                continue
-            numbers = _numbers(column)
-            known = ~np.isnan(numbers)
-            means[column.name] = float(np.average(numbers[known], weights=counts[known])) if known.any() else 0.0
-            if not known.any():
-                unknown.append(column.name)
-            elif not known.all():
-                gaps.append(column.name)
-        return cls(texts, means, tuple(gaps), tuple(unknown), may_be_missing)
+        numbers = {column.name: _numbers(column) for column in features if column.name not in texts}
+        known = {name: ~np.isnan(values) for name, values in numbers.items()}
+        means = {
+            name: float(np.average(numbers[name][some], weights=counts[some])) if some.any() else 0.0
+            for name, some in known.items()
+        }
+        gaps = tuple(name for name, some in known.items() if some.any() and not some.all())
+        unknown = tuple(name for name, some in known.items() if not some.any())
+        return cls(texts, means, gaps, unknown, may_be_missing)
 
     def matrix(self, features: pl.DataFrame) -> NDArray[np.float64]:
         """The matrix of rows. # (row, feature)"""
@@ -181,8 +167,6 @@ LEAVES = 1000
 """A leaf of a tree has at least LEAF rows, and at least one in LEAVES of all."""
 FOREST_LEAF = 5
 
-Matrix = CategoryMatrix | NumberMatrix
-
 
 @dataclass(frozen=True, slots=True)
 class _Way:
@@ -190,8 +174,9 @@ class _Way:
 
     estimator: str
     """Its module and class."""
-    settings: Callable[[int, int], Mapping[str, Any]]
-    """From a seed and a number of rows."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    is_tree: bool = False
+    """Whether the least rows of a leaf depend on how many rows there are."""
     alike_together: bool = False
     """Whether rows that are alike can be one row of that weight without changing what is learned."""
     categories: bool = False
@@ -202,7 +187,11 @@ class _Way:
     def make(self, seed: int, rows: int) -> Any:
         """An estimator for so many rows."""
         module, _, name = self.estimator.rpartition(".")
-        return getattr(import_module(f"sklearn.{module}"), name)(**self.settings(seed, rows))
+        estimator = getattr(import_module(f"sklearn.{module}"), name)(**self.settings)
+        settings = {"random_state": seed} if "random_state" in estimator.get_params() else {}
+        return estimator.set_params(
+            **settings, **({"min_samples_leaf": max(LEAF, rows // LEAVES)} if self.is_tree else {})
+        )
 
 
 @contextmanager
@@ -239,31 +228,6 @@ class ClassShares:
         return found
 
 
-class _Scaled:
-    """An estimator of features that have mean 0 and deviation 1 over the training rows."""
-
-    def __init__(self, matrix: NDArray[Any], counts: NDArray[np.float64], estimator: Any) -> None:
-        self.mean = np.average(matrix, axis=0, weights=counts)
-        deviation = np.sqrt(np.average((matrix - self.mean) ** 2, axis=0, weights=counts))
-        self.deviation = np.where(deviation > 0, deviation, 1.0)
-        self.estimator = estimator
-
-    def fit(self, matrix: NDArray[Any], answers: NDArray[Any], **weights: Any) -> _Scaled:
-        """Learn from features as they are."""
-        self.estimator.fit((matrix - self.mean) / self.deviation, answers, **weights)
-        return self
-
-    def predict(self, matrix: NDArray[Any]) -> Any:
-        """What the estimator predicts of features as they are."""
-        return self.estimator.predict((matrix - self.mean) / self.deviation)
-
-    @property
-    def predict_proba(self) -> Any:
-        """The shares that the estimator expects of classes; an error of attributes where it expects none."""
-        shares = self.estimator.predict_proba
-        return lambda matrix: shares((matrix - self.mean) / self.deviation)
-
-
 class _MatrixModel:
     """A model of scikit-learn. Without features, or with one class only, it predicts the most frequent class, or the
     mean number.
@@ -291,31 +255,37 @@ class _MatrixModel:
 
     def _teach(self, features: pl.DataFrame, answers: NDArray[Any]) -> None:
         way, estimator = self.way, self.way.make(self.seed, len(answers))
-        rows = (
-            together(features, answers)
-            if way.alike_together
-            else WeightedRows(features, answers, np.ones(len(answers)))
-        )
-        weights = {"sample_weight": rows.counts} if way.alike_together else {}
-        self.matrix: Matrix
+        rows, weights = WeightedRows(features, answers, np.ones(len(answers))), {}
+        if way.alike_together:
+            rows = together(features, answers)
+            weights = {"sample_weight": rows.counts}
+        self.matrix: CategoryMatrix | NumberMatrix
         if way.categories:
             self.matrix = CategoryMatrix.of(rows.features, rows.counts)
             estimator.set_params(min_categories=self.matrix.sizes)
         else:
             self.matrix = NumberMatrix.of(rows.features, rows.counts, may_be_missing=way.may_be_missing)
-        matrix = self.matrix.matrix(rows.features)
-        estimator = _Scaled(matrix, rows.counts, estimator) if way.scaled else estimator
-        self.estimator = estimator.fit(matrix, rows.codes, **weights)
+        if way.scaled:
+            matrix = self.matrix.matrix(rows.features)
+            self.mean = np.average(matrix, axis=0, weights=rows.counts)
+            deviation = np.sqrt(np.average((matrix - self.mean) ** 2, axis=0, weights=rows.counts))
+            self.deviation = np.where(deviation > 0, deviation, 1.0)
+        self.estimator = estimator.fit(self._seen(rows.features), rows.codes, **weights)
+
+    def _seen(self, features: pl.DataFrame) -> NDArray[Any]:
+        """What the estimator sees of rows. # (row, feature)"""
+        matrix = self.matrix.matrix(features)
+        return (matrix - self.mean) / self.deviation if self.way.scaled else matrix
 
     def predict(self, features: pl.DataFrame) -> pl.Series:
         """The most likely class, or the expected number, of each row."""
         predicted = np.full(len(features), self.likely)
         if self.estimator is not None:
             with _alone():
-                predicted = once_for_each(lambda rows: self.estimator.predict(self.matrix.matrix(rows)), features)
-        return (
-            self.classes.gather(predicted.astype(np.int64)) if self.has_classes else pl.Series("predicted", predicted)
-        )
+                predicted = once_for_each(lambda rows: self.estimator.predict(self._seen(rows)), features)
+        if self.has_classes:
+            return self.classes.gather(predicted.astype(np.int64))
+        return pl.Series("predicted", predicted)
 
     def shares(self, features: pl.DataFrame) -> ClassShares | None:
         """How likely each class is in each row; None where the learner does not say, or there is one class."""
@@ -323,47 +293,21 @@ class _MatrixModel:
         if expects is None or not self.has_classes:
             return None
         with _alone():
-            return ClassShares(self.classes, once_for_each(lambda rows: expects(self.matrix.matrix(rows)), features))
-
-
-def _leaf(rows: int) -> int:
-    return max(LEAF, rows // LEAVES)
+            return ClassShares(self.classes, once_for_each(lambda rows: expects(self._seen(rows)), features))
 
 
 _WAYS = {
-    "tree": _Way(
-        "tree.DecisionTreeClassifier",
-        lambda seed, rows: {"min_samples_leaf": _leaf(rows), "random_state": seed},
-        may_be_missing=True,
-    ),
-    "naive-bayes": _Way("naive_bayes.CategoricalNB", lambda _seed, _rows: {}, alike_together=True, categories=True),
+    "tree": _Way("tree.DecisionTreeClassifier", is_tree=True, may_be_missing=True),
+    "naive-bayes": _Way("naive_bayes.CategoricalNB", alike_together=True, categories=True),
     "random-forest": _Way(
-        "ensemble.RandomForestClassifier",
-        lambda seed, _rows: {"min_samples_leaf": FOREST_LEAF, "random_state": seed, "n_jobs": 1},
-        may_be_missing=True,
+        "ensemble.RandomForestClassifier", {"min_samples_leaf": FOREST_LEAF, "n_jobs": 1}, may_be_missing=True
     ),
-    "linear-svm": _Way(
-        "svm.LinearSVC",
-        lambda seed, _rows: {"dual": False, "random_state": seed},
-        alike_together=True,
-        scaled=True,
-    ),
-    "logistic-regression": _Way(
-        "linear_model.LogisticRegression", lambda _seed, _rows: {"max_iter": 500}, alike_together=True, scaled=True
-    ),
-    "gradient-boosting": _Way(
-        "ensemble.HistGradientBoostingClassifier", lambda seed, _rows: {"random_state": seed}, may_be_missing=True
-    ),
-    "linear-regression": _Way("linear_model.LinearRegression", lambda _seed, _rows: {}, scaled=True),
-    "tree-regression": _Way(
-        "tree.DecisionTreeRegressor",
-        lambda seed, rows: {"min_samples_leaf": _leaf(rows), "random_state": seed},
-        scaled=True,
-        may_be_missing=True,
-    ),
+    "linear-svm": _Way("svm.LinearSVC", {"dual": False}, alike_together=True, scaled=True),
+    "logistic-regression": _Way("linear_model.LogisticRegression", {"max_iter": 500}, alike_together=True, scaled=True),
+    "gradient-boosting": _Way("ensemble.HistGradientBoostingClassifier", may_be_missing=True),
+    "linear-regression": _Way("linear_model.LinearRegression", scaled=True),
+    "tree-regression": _Way("tree.DecisionTreeRegressor", is_tree=True, scaled=True, may_be_missing=True),
 }
-
-
 CLASSIFIERS = ("tree", "naive-bayes", "random-forest", "linear-svm", "logistic-regression", "gradient-boosting")
 """The learners of classes that are used if none are named."""
 REGRESSORS = ("linear-regression", "tree-regression")
@@ -408,9 +352,9 @@ def _matrix_model(name: str, seed: int) -> Model:
 
 
 def _weka_model(name: str, seed: int) -> Model:
-    from anonfit.evaluation.weka import weka_model
+    from anonfit.evaluation.weka import WekaModel
 
-    return weka_model(name, seed)
+    return WekaModel(name, seed)
 
 
 def learner(name: str) -> Learner:

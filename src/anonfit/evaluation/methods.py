@@ -17,7 +17,7 @@ from anonfit.criteria.objectives import OBJECTIVES, CriterionName
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.run import make
-from anonfit.spec.model import ColumnSpec, MethodSpec, Spec, WeightRule, WorkloadSpec
+from anonfit.spec.model import MethodSpec, Spec, WeightRule, WorkloadSpec
 from anonfit.tables.schema import ColumnType, NominalSplit, Role
 
 ORIGINAL = "original"
@@ -88,11 +88,8 @@ def _with(spec: Spec, criterion: CriterionName, *, denoise: bool = False) -> Spe
         )
     # The settings of another algorithm mean nothing to Mondrian.
     settings = spec.method if spec.method.capabilities.splits else MethodSpec(cut_points=spec.method.cut_points)
-    return replace(
-        spec,
-        method=replace(settings, criterion=criterion),
-        workload=replace(spec.workload, denoise=denoise),
-    )
+    method, workload = replace(settings, criterion=criterion), replace(spec.workload, denoise=denoise)
+    return replace(spec, method=method, workload=workload)
 
 
 def _named(name: CriterionName) -> SpecMethod:
@@ -103,7 +100,7 @@ def _named(name: CriterionName) -> SpecMethod:
         given = {"targets": spec.targets, "selections": spec.workload.selections}
         return _with(spec, name) if objective.needs is None or given[objective.needs] else None
 
-    return SpecMethod(name, variant, objective.asked) if objective.needs else SpecMethod(name, variant)
+    return SpecMethod(name, variant, objective.asked if objective.needs else "")
 
 
 def _weighted(rule: WeightRule) -> Callable[[Spec], Spec | None]:
@@ -139,7 +136,11 @@ def _unguided(criterion: CriterionName) -> Callable[[Spec], Spec]:
 def _subset_denoised(spec: Spec) -> Spec | None:
     if not spec.targets:
         return None
-    columns = {name: _in_two_sets(column) for name, column in spec.columns.items()}
+    columns = dict(spec.columns)
+    for name, column in columns.items():
+        is_nominal = column.type == ColumnType.NOMINAL or (column.type is None and column.taxonomy is not None)
+        if is_nominal and column.role == Role.QUASI_IDENTIFIER:
+            columns[name] = replace(column, split=NominalSplit.SUBSET)
     return _with(replace(spec, columns=columns), "infogain", denoise=True)
 
 
@@ -149,11 +150,10 @@ def _tree(spec: Spec) -> Spec | None:
     if len(spec.targets) != 1 or spec.privacy.diversity or any(spec.of_role(role) for role in persons):
         return None
     columns = {name: replace(column, split=None) for name, column in spec.columns.items()}
-    settings = MethodSpec("tree", cut_points=spec.method.cut_points)
-    if spec.method.capabilities.grows_tree:
-        settings = spec.method
-    workload = WorkloadSpec(targets=spec.workload.targets)
-    privacy = replace(spec.privacy, quasi_identifiers=())
+    settings = spec.method
+    if not settings.capabilities.grows_tree:
+        settings = MethodSpec("tree", cut_points=settings.cut_points)
+    workload, privacy = WorkloadSpec(targets=spec.workload.targets), replace(spec.privacy, quasi_identifiers=())
     return replace(spec, columns=columns, method=settings, workload=workload, privacy=privacy)
 
 
@@ -168,12 +168,6 @@ def _tdr(spec: Spec) -> Spec | None:
     }
     settings = spec.method if spec.method.capabilities.refines else MethodSpec("tdr", cut_points=spec.method.cut_points)
     return replace(spec, columns=columns, method=settings, workload=WorkloadSpec(targets=spec.workload.targets))
-
-
-def _in_two_sets(column: ColumnSpec) -> ColumnSpec:
-    """A nominal quasi-identifier that is divided into two sets of names."""
-    is_nominal = column.type == ColumnType.NOMINAL or (column.type is None and column.taxonomy is not None)
-    return replace(column, split=NominalSplit.SUBSET) if is_nominal and column.role == Role.QUASI_IDENTIFIER else column
 
 
 METHODS = {

@@ -16,16 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import RequestError, SpecError, did_you_mean, listed
-from anonfit.estimators.features import (
-    ALWAYS,
-    NEVER,
-    Encoding,
-    Intervals,
-    Leaves,
-    Numbers,
-    feature_column,
-    parts_of_nodes,
-)
+from anonfit.estimators import features
+from anonfit.estimators.features import Encoding, Numbers, feature_column
 from anonfit.estimators.reading import RawReader, is_raw
 from anonfit.evaluation.learners import Predicts
 from anonfit.metrics.queries import bounded_domains, domains_of
@@ -71,7 +63,7 @@ class ModelSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ModelTask:
     """A model held against a table: what it predicts, and the columns it sees."""
 
     model: ModelSpec
@@ -110,7 +102,7 @@ def default_models(spec: Spec) -> tuple[ModelSpec, ...]:
     return tuple(ModelSpec(target.column) for target in spec.targets)
 
 
-def tasks_of(models: Sequence[ModelSpec], spec: Spec, schema: Schema, frame: pl.DataFrame) -> tuple[Task, ...]:
+def tasks_of(models: Sequence[ModelSpec], spec: Spec, schema: Schema, frame: pl.DataFrame) -> tuple[ModelTask, ...]:
     """Models held against a table; faults name the model."""
     requests = {target.column: target for target in workload_of(spec).targets}
     columns = {column.name: column for column in schema.columns}
@@ -122,7 +114,7 @@ def tasks_of(models: Sequence[ModelSpec], spec: Spec, schema: Schema, frame: pl.
         column = _known(model.target, columns, f"the model '{model.title}' predicts")
         request = requests.get(model.target, TargetRequest(model.target))
         labels = labels_of(request, column, frame)
-        tasks.append(Task(model, labels, _used(model, columns, set(requests))))
+        tasks.append(ModelTask(model, labels, _used(model, columns, set(requests))))
     return tuple(tasks)
 
 
@@ -189,20 +181,18 @@ def labels_of(request: TargetRequest, column: Column, frame: pl.DataFrame) -> Ta
     if is_numeric(request, column, values):
         labels = TargetLabels(column, "numbers")
     else:
-        labels = TargetLabels(column, "classes", _edges(request, column, values))
+        edges = request.classes
+        if request.equal_width:
+            numbers = _numbers(column, values)
+            ends = np.linspace(np.nanmin(numbers), np.nanmax(numbers), request.equal_width + 1)
+            edges = tuple(ends[1:-1].tolist())
+        labels = TargetLabels(column, "classes", edges)
     if labels.is_generalized and labels.predicts == "classes" and not labels.edges:
         raise RequestError(
             f"the target '{column.name}' is a quasi-identifier with classes, and a release tells groups of them only; "
             "only numbers can be learned from regions. Give it the role 'target', or leave it out of the models."
         )
     return labels
-
-
-def _edges(request: TargetRequest, column: Column, values: pl.Series) -> tuple[float, ...]:
-    if not request.equal_width:
-        return request.classes
-    numbers = _numbers(column, values)
-    return tuple(np.linspace(np.nanmin(numbers), np.nanmax(numbers), request.equal_width + 1)[1:-1].tolist())
 
 
 def _numbers(column: Column, values: pl.Series) -> NDArray[np.float64]:
@@ -296,7 +286,7 @@ def recoded_features(recoding: Recoding, nodes: NDArray[np.int32], encoding: str
     used, places = np.unique(nodes, return_inverse=True)
     columns = {}
     for index, column in enumerate(recoding.columns):
-        parts, which = parts_of_nodes(recoding, used.astype(np.int32), index)
+        parts, which = features.parts_of_nodes(recoding, used.astype(np.int32), index)
         numbers = feature_column(column).numbers(parts, Encoding(encoding))[which]
         columns[column.name] = _series(column, numbers.take(places, axis=0), encoding)
     return FeatureColumns(len(nodes), columns)
@@ -332,14 +322,14 @@ def _one_value_numbers(column: RecodedColumn, values: pl.Series, encoding: Encod
         size = len(column.taxonomy.leaves)
         # One part for each leaf, one for a value that is not known and may be any, one for a missing one.
         leaves = [[leaf] for leaf in range(size)]
-        parts = Leaves([*leaves, range(size), []], np.arange(size + 2) > size)
+        parts = features.Leaves([*leaves, range(size), []], np.arange(size + 2) > size)
         return shape.numbers(parts, encoding).take(places, axis=0)
     if isinstance(column, OrdinalCells):
         places = _places(column, values, missing)
         numbers = np.where(places < len(column.order), places, np.nan)
     else:
         numbers = RawReader(column.name).numbers(values.to_frame(column.name), encoding)[:, 0]
-    return shape.numbers(Intervals(numbers, numbers, np.where(missing, ALWAYS, NEVER)), encoding)
+    return shape.numbers(features.Intervals(numbers, numbers, features.missing_share(~missing, missing)), encoding)
 
 
 def _places(column: NominalCells | OrdinalCells, values: pl.Series, missing: NDArray[np.bool_]) -> NDArray[np.int64]:

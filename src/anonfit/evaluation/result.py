@@ -58,10 +58,10 @@ def paired_test(first: Sequence[float], second: Sequence[float], *, test_share: 
         raise RequestError("measures can be paired only if there are as many of one as of the other.")
     differences = np.array(first, dtype=np.float64) - np.array(second, dtype=np.float64)
     folds = len(differences)
+    mean = float(differences.mean()) if folds else math.nan
     if folds < 2:
-        mean = float(differences.mean()) if folds else math.nan
-        return PairedTest(mean, math.nan, math.nan, math.nan, math.nan, math.nan)
-    mean, deviation = float(differences.mean()), float(differences.std(ddof=1))
+        return PairedTest(mean, *[math.nan] * 5)
+    deviation = float(differences.std(ddof=1))
     plain = _t(mean, deviation * math.sqrt(1 / folds))
     corrected = _t(mean, deviation * math.sqrt(1 / folds + test_share))
     return PairedTest(mean, deviation, plain, _p(plain, folds - 1), corrected, _p(corrected, folds - 1))
@@ -150,18 +150,17 @@ class Evaluation:
             test.std().alias("deviation"),
             pl.col("value").filter(pl.col("part") == "train").mean().alias("train"),
         )
-        for baseline in COMPARED:
-            if baseline in self.methods:
-                means = self._beside(means, baseline)
+        for baseline in COMPARED if len(self.methods) > 1 else ():
+            if baseline not in self.methods:
+                continue
+            figures = [pl.col("difference").alias(f"less_{baseline}"), pl.col("corrected_p").alias(f"p_{baseline}")]
+            others = pl.concat(
+                self.compared(name, baseline).with_columns(method=pl.lit(name)).select(*CELL, *figures)
+                for name in self.methods
+                if name != baseline
+            )
+            means = means.join(others, on=CELL, how="left", nulls_equal=True, maintain_order="left")
         return means
-
-    def _beside(self, means: pl.DataFrame, baseline: str) -> pl.DataFrame:
-        others = [name for name in self.methods if name != baseline]
-        columns = [*CELL, pl.col("difference").alias(f"less_{baseline}"), pl.col("corrected_p").alias(f"p_{baseline}")]
-        parts = [self.compared(name, baseline).with_columns(method=pl.lit(name)).select(columns) for name in others]
-        if not parts:
-            return means
-        return means.join(pl.concat(parts), on=CELL, how="left", nulls_equal=True, maintain_order="left")
 
     @property
     def methods(self) -> list[str]:
@@ -292,39 +291,33 @@ CERTAIN = 0.05
 def evaluation_page(evaluation: Evaluation) -> str:
     """The page of an evaluation."""
     rows = evaluation.summary(shares=True).to_dicts()
-    compared = [name for name in ("original", "removed", "median") if rows and f"less_{name}" in rows[0]]
-    keys = dict.fromkeys((row["model"], row["measure"], row["learner"]) for row in rows)
-    parts = [_part(key, [row for row in rows if _key(row) == key], compared) for key in keys]
-    unmet = dict.fromkeys(
-        f"{one.method}{'' if one.k is None else f', k = {one.k}'}: {one.why}" for one in evaluation.unmet
-    )
+    compared = [name for name in COMPARED if rows and f"less_{name}" in rows[0]]
+    of_parts: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        of_parts.setdefault((row["model"], row["measure"], row["learner"]), []).append(row)
+    unmet = dict.fromkeys(f"{_named(cell.method, cell.k)}: {cell.why}" for cell in evaluation.unmet)
     return page(
         "evaluation.html",
         title="What models learn from releases",
         folds=evaluation.folds,
         protocol=evaluation.protocol,
-        parts=parts,
+        parts=[_part(*key, part, compared) for key, part in of_parts.items()],
         compared=[f"Against {name}" for name in compared],
         unmet=list(unmet),
     )
 
 
-def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    return row["model"], row["measure"], row["learner"]
+def _named(method: str, k: int | None) -> str:
+    return method if k is None else f"{method}, k = {k}"
 
 
-def _part(key: tuple[str, str, str], rows: Sequence[Mapping[str, Any]], compared: Sequence[str]) -> dict[str, Any]:
+def _part(
+    model: str, measure: str, learner: str, rows: Sequence[Mapping[str, Any]], compared: Sequence[str]
+) -> dict[str, Any]:
     """A learner of a model: its picture, and a line for every method and k."""
-    model, measure, learner = key
     scale = scale_of(measure)
     lines = [
-        (
-            row["method"] + ("" if row["k"] is None else f", k = {row['k']}"),
-            row["test"],
-            row["deviation"],
-            number(row["test"], scale),
-        )
-        for row in rows
+        (_named(row["method"], row["k"]), row["test"], row["deviation"], number(row["test"], scale)) for row in rows
     ]
     words = "; ".join(f"{name}: {text}" for name, _, _, text in lines)
     return {

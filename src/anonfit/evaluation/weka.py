@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,9 +20,6 @@ from numpy.typing import NDArray
 
 from anonfit.errors import MissingPackage, RequestError
 from anonfit.evaluation.learners import codes_of, once_for_each
-
-if TYPE_CHECKING:
-    from anonfit.evaluation.learners import Model
 
 _SETTINGS = {
     "j48": ("weka.classifiers.trees.J48", "-C 0.25 -M 2"),
@@ -35,6 +32,8 @@ _SETTINGS = {
 _NUMBERS = ("weka-linear-regression", "m5p")
 
 LABEL = "label"
+LARGEST_SEED = sys.maxsize >> 32
+"""Of Java's integers."""
 
 
 @cache
@@ -65,20 +64,14 @@ def _jars() -> list[Path]:
     return sorted(path for path in jars if not path.stem.endswith("-src"))
 
 
-def weka_model(name: str, seed: int) -> Model:
-    """An untaught model of Weka's learner of that name."""
-    _jars()
-    return _WekaModel(name, seed)
-
-
-class _WekaModel:
+class WekaModel:
     """A classifier of Weka, which learns classes or numbers."""
 
     def __init__(self, name: str, seed: int) -> None:
-        self.name = name
-        self.seed = seed
+        _jars()  # refused before anything is learned
+        self.name, self.seed = name, seed
 
-    def fit(self, features: pl.DataFrame, labels: pl.Series) -> _WekaModel:
+    def fit(self, features: pl.DataFrame, labels: pl.Series) -> WekaModel:
         """Learn from rows."""
         self.classes = None if self.name in _NUMBERS else labels.unique().sort()
         self.texts = {
@@ -93,7 +86,7 @@ class _WekaModel:
         kind, words = _SETTINGS[self.name]
         java = _java()
         self.classifier = java.JClass(kind)()
-        self.classifier.setOptions(java.JArray(java.JString)(words.format(seed=_java_int(self.seed)).split()))
+        self.classifier.setOptions(java.JArray(java.JString)(words.format(seed=self.seed % LARGEST_SEED).split()))
         self.classifier.buildClassifier(self._instances(features, answers))
         return self
 
@@ -151,7 +144,3 @@ class _WekaModel:
         known = self.texts[column.name]
         codes = codes_of(column.cast(pl.String), known)
         return np.where(codes < len(known), codes, np.nan)
-
-
-def _java_int(seed: int) -> int:
-    return seed % (sys.maxsize >> 32)

@@ -15,23 +15,12 @@ from markupsafe import Markup
 
 from anonfit.errors import printable
 
-LANGUAGE = "en"
-FOLDER = files("anonfit.web")
-
 
 @cache
-def texts(language: str = LANGUAGE) -> Mapping[str, str]:
+def texts(language: str = "en") -> Mapping[str, str]:
     """The texts of a language, by their dotted names. Another language is another file beside this one."""
-    held = tomllib.loads((FOLDER / "texts" / f"{language}.toml").read_text(encoding="utf-8"))
-    return dict(_flat(held))
-
-
-def _flat(table: Mapping[str, Any], before: str = "") -> Any:
-    for name, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{name}.")
-        else:
-            yield before + name, value
+    held = tomllib.loads((files("anonfit.web") / "texts" / f"{language}.toml").read_text(encoding="utf-8"))
+    return {f"{section}.{name}": text for section, named in held.items() for name, text in named.items()}
 
 
 def say(name: str, /, **values: Any) -> str:

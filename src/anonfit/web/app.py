@@ -58,10 +58,9 @@ def application(jobs: Jobs, keys: Keys, *, hosts: Sequence[str], scheme: str = "
     for part in (pages, hierarchy_pages, demand_pages, run_pages):
         app.include_router(part.router, include_in_schema=False)
     app.mount("/static", StaticFiles(packages=[("anonfit.web", "static")]))
-    app.add_exception_handler(AnonfitError, _told)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(Exception, _unforeseen)
+    handlers = {AnonfitError: _told, HTTPException: _http, RequestValidationError: _invalid, Exception: _told}
+    for kind, handler in handlers.items():
+        app.add_exception_handler(kind, handler)
     _add_security(app)
     return Guard(
         app,
@@ -96,7 +95,7 @@ def _answer(request: Request, status: int, facts: dict[str, Any]) -> Response:
 
 
 async def _told(request: Request, error: Exception) -> Response:
-    status = next(number for kind, number in STATUS if isinstance(error, kind))
+    status = next((number for kind, number in STATUS if isinstance(error, kind)), 500)
     return _answer(request, status, error_facts(error))
 
 
@@ -109,7 +108,3 @@ async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     faults = [f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}." for fault in error.errors()]
     return _answer(request, 422, {"kind": "RequestError", "message": "\n".join(faults), "faults": faults})
-
-
-async def _unforeseen(request: Request, error: Exception) -> Response:
-    return _answer(request, 500, error_facts(error))

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import tomlkit
 from fastapi import APIRouter
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from starlette.datastructures import FormData, UploadFile
+from fastapi.responses import HTMLResponse, Response
+from starlette.datastructures import FormData
 
 from anonfit.auditing.request import THRESHOLDS
 from anonfit.criteria.objectives import ALGORITHMS
@@ -19,38 +18,26 @@ from anonfit.privacy.catalogue import MODELS
 from anonfit.recoding.values import Values
 from anonfit.tables.schema import Role
 from anonfit.tables.sources import FORMATS
+from anonfit.web import editing
 from anonfit.web.answers import page, say
-from anonfit.web.editing import (
-    add_demand,
-    demands_of,
-    number_of,
-    parameters_of,
-    remove_demands,
-    set_role,
-    set_value,
-    table_of,
-    waive,
-)
-from anonfit.web.pages import Form, Shown, field
-from anonfit.web.views import View, render
+from anonfit.web.editing import number_of, set_value, targets_of
+from anonfit.web.pages import Form, Shown, column_of, field, uploaded
+from anonfit.web.views import WorkspaceView, render, to
 
 router = APIRouter()
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     **{each.name: {"k": each.size, "source": each.source} for each in THRESHOLDS},
     "cms": {"k": 11, "source": "CMS cell size suppression policy: no cell of 1 to 10 persons (HIPAA limited data)"},
 }
-SETTINGS: Mapping[str, str] = {
-    "privacy.k": "whole",
-    "privacy.suppression_limit": "number",
-    "privacy.max_confidence": "number",
-    "privacy.attack_limit": "number",
-    "method.algorithm": "text",
-    "method.criterion": "text",
-    "output.format": "text",
-    "output.values": "text",
-    "data.missing_policy": "text",
+SETTINGS: Mapping[str, Callable[[str], Any]] = {
+    "privacy.k": lambda text: int(number_of(text)),
+    "privacy.suppression_limit": lambda text: float(number_of(text)),
+    "privacy.max_confidence": number_of,
+    "privacy.attack_limit": number_of,
+    **dict.fromkeys(("method.algorithm", "method.criterion", "output.format", "output.values"), str),
+    "data.missing_policy": str,
 }
-"""Settings that a form of this step sets, and what they hold."""
+"""Settings that a form of this step sets, and what becomes of the texts of their fields."""
 OPERATORS = ("=", "<>", "<", "<=", ">", ">=", "in", "is null", "is not null")
 SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -60,21 +47,27 @@ NUMBER = re.compile(r"-?\d+(\.\d+)?")
 def demands(view: Shown) -> Response:
     """What is asked, and for what."""
     if view.source is None:
-        return RedirectResponse("/table", status_code=303)
-    privacy, workload = view.tables.get("privacy", {}), view.tables.get("workload", {})
-    seen = {column["name"]: column for column in (view.profile or {}).get("columns", ())}
+        return to("/table")
+    asked = [
+        {"number": number, **demand} for number, demand in enumerate(_section(view, "privacy").get("diversity", []))
+    ]
+    sensitive = [
+        {
+            "name": name,
+            "demands": [demand for demand in asked if demand["column"] == name],
+            "waiver": view.columns[name].get("reason"),
+        }
+        for name in view.of_role(Role.SENSITIVE)
+    ]
     return render(
         view,
         "demands",
-        privacy=privacy,
-        workload=workload,
-        method=view.tables.get("method", {}),
-        output=view.tables.get("output", {}),
+        **{name: _section(view, name) for name in ("privacy", "workload", "method", "output")},
         presets=PRESETS,
         models=MODELS,
-        seen=seen,
+        seen=view.seen,
         profile=view.profile,
-        sensitive=[_sensitive(view, name) for name in view.of_role(Role.SENSITIVE)],
+        sensitive=sensitive,
         targets=_targets(view),
         algorithms={name: each.criteria for name, each in ALGORITHMS.items() if not each.grows_tree},
         formats=tuple(FORMATS),
@@ -83,21 +76,15 @@ def demands(view: Shown) -> Response:
     )
 
 
-def _sensitive(view: View, name: str) -> dict[str, Any]:
-    """A sensitive column, with what is asked of it."""
-    asked = [
-        {"number": number, **demand}
-        for number, demand in enumerate(demands_of(view.tables))
-        if demand["column"] == name
-    ]
-    return {"name": name, "demands": asked, "waiver": view.columns[name].get("reason")}
+def _section(view: WorkspaceView, name: str) -> Mapping[str, Any]:
+    """A table of the spec; empty if there is none."""
+    section: Mapping[str, Any] = view.tables.get(name, {})
+    return section
 
 
-def _targets(view: View) -> list[str]:
-    listed = view.tables.get("workload", {}).get("targets")
-    if listed is None:
-        return view.of_role(Role.TARGET)
-    return [entry if isinstance(entry, str) else str(entry.get("column")) for entry in listed]
+def _targets(view: WorkspaceView) -> list[str]:
+    entries = _section(view, "workload").get("targets")
+    return view.of_role(Role.TARGET) if entries is None else targets_of(entries)
 
 
 @router.post("/demands/set")
@@ -105,19 +92,16 @@ def set_settings(view: Shown, form: Form) -> Response:
     """Set what the fields of a form say; an empty one takes the setting away."""
 
     def change(document: Any) -> None:
-        for name, kind in SETTINGS.items():
+        for name, read in SETTINGS.items():
             if name not in form:
                 continue
             text = field(form, name).strip()
-            value = None if not text else text if kind == "text" else number_of(text, whole=kind == "whole")
-            if name == "privacy.suppression_limit" and value is not None:
-                value = float(value)
-            set_value(document, name.split("."), value)
+            set_value(document, name.split("."), read(text) if text else None)
             if name == "method.algorithm":
                 set_value(document, ("method", "criterion"), None)
 
     view.space.edit(change)
-    return _to()
+    return to("/demands")
 
 
 @router.post("/demands/preset")
@@ -127,33 +111,33 @@ def preset(view: Shown, form: Form) -> Response:
     if name not in PRESETS:
         raise RequestError(say("demands.no_preset"))
     view.space.edit(lambda document: set_value(document, ("privacy", "k"), PRESETS[name]["k"]))
-    return _to()
+    return to("/demands")
 
 
 @router.post("/demands/ask")
 def ask(view: Shown, form: Form) -> Response:
     """Ask something of a sensitive column."""
-    name, model = _column(view, form), field(form, "model")
+    name, model = column_of(view, form), field(form, "model")
     given = {key.partition(":")[2]: str(value) for key, value in form.items() if key.startswith(f"{model}:")}
-    demand = {"column": name, "model": model, **parameters_of(model, given)}
-    view.space.edit(lambda document: add_demand(document, demand))
-    return _to()
+    demand = {"column": name, "model": model, **editing.parameters_of(model, given)}
+    view.space.edit(lambda document: editing.add_demand(document, demand))
+    return to("/demands")
 
 
 @router.post("/demands/drop")
 def drop(view: Shown, form: Form) -> Response:
     """Take back what is asked of a sensitive column."""
-    name, number = _column(view, form), int(number_of(field(form, "number"), whole=True))
-    view.space.edit(lambda document: remove_demands(document, name, number))
-    return _to()
+    name, number = column_of(view, form), int(number_of(field(form, "number")))
+    view.space.edit(lambda document: editing.remove_demands(document, name, number))
+    return to("/demands")
 
 
 @router.post("/demands/waive")
 def waiver(view: Shown, form: Form) -> Response:
     """Ask nothing of a sensitive column, for a reason that is published."""
-    name = _column(view, form)
-    view.space.edit(lambda document: waive(document, name, field(form, "reason")))
-    return _to()
+    name = column_of(view, form)
+    view.space.edit(lambda document: editing.waive(document, name, field(form, "reason")))
+    return to("/demands")
 
 
 # --- the purpose ------------------------------------------------------------------------------------------------
@@ -162,30 +146,23 @@ def waiver(view: Shown, form: Form) -> Response:
 @router.post("/demands/target")
 def target(view: Shown, form: Form) -> Response:
     """Predict a column, or no longer."""
-    name = _column(view, form)
-    listed, is_new = _targets(view), field(form, "act") == "add"
+    name, is_new = column_of(view, form), field(form, "act") == "add"
+    names = [target for target in _targets(view) if target != name or is_new]
+    if is_new and name not in names:
+        names.append(name)
+    entries = list(_section(view, "workload").get("targets", []))
+    known = dict(zip(targets_of(entries), entries, strict=True))
 
     def change(document: Any) -> None:
-        is_known = view.columns[name].get("role") == Role.QUASI_IDENTIFIER
-        if is_new and not is_known:
-            set_role(document, name, Role.TARGET)
-        wanted = (
-            [*listed, name] if is_new and name not in listed else [each for each in listed if each != name or is_new]
-        )
-        if not is_new and not is_known:
-            set_role(document, name, Role.INSENSITIVE)
-        held = {entry if isinstance(entry, str) else entry["column"]: entry for entry in _entries(view)}
-        set_value(document, ("workload", "targets"), [held.get(each, each) for each in wanted] or None)
+        if view.columns[name].get("role") != Role.QUASI_IDENTIFIER:
+            editing.set_role(document, name, Role.TARGET if is_new else Role.INSENSITIVE)
+        set_value(document, ("workload", "targets"), [known.get(target, target) for target in names] or None)
 
     view.space.edit(change)
-    return _to()
+    return to("/demands")
 
 
-def _entries(view: View) -> list[Any]:
-    return list(view.tables.get("workload", {}).get("targets", []))
-
-
-def where_of(view: View, form: FormData) -> str:
+def where_of(view: WorkspaceView, form: FormData) -> str:
     """The condition that was built by clicking, as SQL."""
     if text := field(form, "where").strip():
         return text
@@ -202,13 +179,11 @@ def where_of(view: View, form: FormData) -> str:
         elif value:
             texts = [part.strip() for part in value.split(",")] if operator == "in" else [value]
             literals = ", ".join(_literal(view, name, text) for text in texts)
-            parts.append(
-                f"{written} {operator} ({literals})" if operator == "in" else f"{written} {operator} {literals}"
-            )
+            parts.append(f"{written} {operator} {f'({literals})' if operator == 'in' else literals}")
     return " and ".join(parts)
 
 
-def _literal(view: View, name: str, text: str) -> str:
+def _literal(view: WorkspaceView, name: str, text: str) -> str:
     is_name = view.columns[name].get("type") in ("nominal", "ordinal", "date")
     return text if NUMBER.fullmatch(text) and not is_name else "'" + text.replace("'", "''") + "'"
 
@@ -230,15 +205,10 @@ def selection(view: Shown, form: Form) -> Response:
     """Add a selection, or take one away."""
 
     def change(document: Any) -> None:
-        workload = table_of(document, ("workload",))
         if (number := field(form, "remove")).isdigit():
-            held = workload.get("selections", [])
-            if int(number) < len(held):
-                del held[int(number)]
-            if not held:
-                workload.pop("selections", None)
+            editing.remove_entries(document, "workload", "selections", lambda place, _: place == int(number))
             return
-        entry = tomlkit.table()
+        entry: dict[str, Any] = {}
         if each := field(form, "each"):
             entry["each"] = each
         elif where := where_of(view, form):
@@ -247,46 +217,27 @@ def selection(view: Shown, form: Form) -> Response:
             raise RequestError(say("demands.empty_selection"))
         if (weight := field(form, "weight").strip()) and number_of(weight) != 1:
             entry["weight"] = float(number_of(weight))
-        if "selections" not in workload:
-            workload["selections"] = tomlkit.aot()
-        workload["selections"].append(entry)
+        editing.add_entry(document, "workload", "selections", entry)
 
     view.space.edit(change)
-    return _to()
+    return to("/demands")
 
 
 @router.post("/demands/weights")
-def weights(view: Shown, form: Form) -> Response:
+def set_weights(view: Shown, form: Form) -> Response:
     """Say how much each quasi-identifier matters; where all matter the same, nothing is said."""
-    given = {}
-    for name in view.of_role(Role.QUASI_IDENTIFIER):
-        if text := field(form, f"weight:{name}").strip():
-            given[name] = float(number_of(text))
-    told = {name: weight for name, weight in given.items() if weight != 1}
-    view.space.edit(lambda document: set_value(document, ("workload", "weights"), told or None))
-    return _to()
+    texts = {name: field(form, f"weight:{name}").strip() for name in view.of_role(Role.QUASI_IDENTIFIER)}
+    weights = {name: float(number_of(text)) for name, text in texts.items() if text and number_of(text) != 1}
+    view.space.edit(lambda document: set_value(document, ("workload", "weights"), weights or None))
+    return to("/demands")
 
 
 @router.post("/demands/log")
 def query_log(view: Shown, form: Form) -> Response:
     """Learn from a log of queries."""
-    sent = form.get("file")
-    name = field(form, "path")
-    if isinstance(sent, UploadFile) and sent.filename:
-        name = view.space.upload(sent.filename, sent.file)
+    name = uploaded(view, form) or field(form, "path")
     if name:
         view.space.inside(name)
     held = None if not name else {"path": name} | ({"dialect": dialect} if (dialect := field(form, "dialect")) else {})
     view.space.edit(lambda document: set_value(document, ("workload", "query_log"), held))
-    return _to()
-
-
-def _column(view: View, form: FormData) -> str:
-    name = field(form, "column")
-    if name not in view.columns:
-        raise RequestError(say("columns.unknown"))
-    return name
-
-
-def _to() -> Response:
-    return RedirectResponse("/demands", status_code=303)
+    return to("/demands")

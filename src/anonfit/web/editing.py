@@ -5,7 +5,8 @@ it is written, comments too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
+import math
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import tomlkit
@@ -22,6 +23,10 @@ from anonfit.tables.schema import ColumnType, Role
 Table = MutableMapping[str, Any]
 GENERALIZED = ("order", "domain", "taxonomy", "split")
 UNTYPED = (Role.IDENTIFIER, Role.ENTITY, Role.COUNT, Role.SAMPLE_WEIGHT)
+SETTINGS_OF_TYPES = {"order": ("ordinal",), "date_format": ("date", ""), "domain": ("continuous", "date", "")}
+"""Settings of columns, and the types that they go with."""
+LARGEST = 1e15
+"""Of numbers that somebody may type."""
 
 
 def put(text: str, keys: Sequence[str], value: Any) -> str:
@@ -43,8 +48,8 @@ def table_of(document: Table, keys: Sequence[str]) -> Table:
         held = held[key]
         if not isinstance(held, MutableMapping):
             raise RequestError(f"{'.'.join(keys)} is no table in the spec; mend its text first.")
-    found: Table = held
-    return found
+    table: Table = held
+    return table
 
 
 def set_value(document: Table, keys: Sequence[str], value: Any) -> None:
@@ -77,8 +82,7 @@ def set_role(document: TOMLDocument, name: str, role: str, demand: Mapping[str, 
     put_in(column, "role", role)
     if role == Role.IDENTIFIER:
         column.pop("decide", None)  # nothing of it is released, so nothing is left to decide
-    allowed = GENERALIZED if role == Role.QUASI_IDENTIFIER else ()
-    dropped = [key for key in GENERALIZED if key not in allowed]
+    dropped = [*GENERALIZED] if role != Role.QUASI_IDENTIFIER else []
     dropped += ["type", "date_format"] if role in UNTYPED else []
     dropped += ["release"] if role in (Role.QUASI_IDENTIFIER, Role.IDENTIFIER, Role.ENTITY) else []
     dropped += ["diversity", "reason"] if role != Role.SENSITIVE else []
@@ -90,23 +94,21 @@ def set_role(document: TOMLDocument, name: str, role: str, demand: Mapping[str, 
         add_demand(document, {"column": name, **demand})
     _retarget(document, name, is_target=role == Role.TARGET)
     if role != Role.QUASI_IDENTIFIER:
-        weights = document.get("workload", {}).get("weights", {})
-        weights.pop(name, None)
+        document.get("workload", {}).get("weights", {}).pop(name, None)
+
+
+def targets_of(entries: Sequence[Any]) -> list[str]:
+    """The columns that entries of a list of targets name."""
+    return [entry if isinstance(entry, str) else str(entry.get("column")) for entry in entries]
 
 
 def _retarget(document: TOMLDocument, name: str, *, is_target: bool) -> None:
     """Keep the list of targets, where there is one, in step with the roles."""
-    workload = document.get("workload", {})
-    targets = workload.get("targets")
-    if targets is None:
-        return
-    named = [entry if isinstance(entry, str) else entry.get("column") for entry in targets]
-    if is_target and name not in named:
+    targets = document.get("workload", {}).get("targets")
+    if targets is not None and is_target and name not in targets_of(targets):
         targets.append(name)
-    elif not is_target and name in named:
-        del targets[named.index(name)]
-        if not targets:
-            del workload["targets"]
+    elif not is_target:
+        remove_entries(document, "workload", "targets", lambda _, entry: targets_of([entry]) == [name])
 
 
 def set_type(document: TOMLDocument, name: str, given: str) -> None:
@@ -116,20 +118,29 @@ def set_type(document: TOMLDocument, name: str, given: str) -> None:
     column = table_of(document, ("columns", name))
     if given:
         put_in(column, "type", given)
-    else:
-        column.pop("type", None)
-    for key, types in {
-        "order": ("ordinal",),
-        "date_format": ("date", ""),
-        "domain": ("continuous", "date", ""),
-    }.items():
+    fitting = {"type": tuple(ColumnType), **SETTINGS_OF_TYPES}
+    for key, types in fitting.items():
         if given not in types:
             column.pop(key, None)
 
 
-def demands_of(document: Table) -> list[Table]:
-    """The demands of sensitive columns."""
-    return list(document.get("privacy", {}).get("diversity", []))
+def add_entry(document: Table, section: str, key: str, entry: Mapping[str, Any]) -> None:
+    """Add an entry to a list of tables of the spec."""
+    table = table_of(document, (section,))
+    if key not in table:
+        table[key] = tomlkit.aot()
+    table[key].append(tomlkit.item(dict(entry)))
+
+
+def remove_entries(document: Table, section: str, key: str, is_gone: Callable[[int, Any], bool]) -> None:
+    """Take away the entries of a list for whose place and content that is so; a list that is then empty goes, too."""
+    table = document.get(section, {})
+    entries = table.get(key, [])
+    gone = [place for place, entry in enumerate(entries) if is_gone(place, entry)]
+    for place in reversed(gone):
+        del entries[place]
+    if gone and not entries:
+        del table[key]
 
 
 def add_demand(document: TOMLDocument, demand: Mapping[str, Any]) -> None:
@@ -137,13 +148,7 @@ def add_demand(document: TOMLDocument, demand: Mapping[str, Any]) -> None:
     model = str(demand.get("model", ""))
     if model not in MODELS:
         raise RequestError(f"model = '{model}' is not known; {did_you_mean(model, MODELS)}")
-    privacy = table_of(document, ("privacy",))
-    if "diversity" not in privacy:
-        privacy["diversity"] = tomlkit.aot()
-    entry = tomlkit.table()
-    for key, value in demand.items():
-        entry[key] = value
-    privacy["diversity"].append(entry)
+    add_entry(document, "privacy", "diversity", demand)
     column = document.get("columns", {}).get(demand["column"], {})
     for key in ("diversity", "reason"):
         column.pop(key, None)
@@ -151,15 +156,11 @@ def add_demand(document: TOMLDocument, demand: Mapping[str, Any]) -> None:
 
 def remove_demands(document: TOMLDocument, name: str, number: int | None = None) -> None:
     """Take away what is asked of a column, all of it or one demand by its place in the list."""
-    privacy = document.get("privacy", {})
-    demands = privacy.get("diversity")
-    if demands is None:
-        return
-    for place in reversed(range(len(demands))):
-        if demands[place].get("column") == name and number in (None, place):
-            del demands[place]
-    if not demands:
-        del privacy["diversity"]
+
+    def is_gone(place: int, demand: Any) -> bool:
+        return demand.get("column") == name and number in (None, place)
+
+    remove_entries(document, "privacy", "diversity", is_gone)
 
 
 def waive(document: TOMLDocument, name: str, reason: str) -> None:
@@ -176,46 +177,38 @@ def parameters_of(model: str, given: Mapping[str, str]) -> dict[str, Any]:
     """The parameters of a model from the texts of a form."""
     if model not in MODELS:
         raise RequestError(f"model = '{model}' is not known; {did_you_mean(model, MODELS)}")
-    found: dict[str, Any] = {}
+    readers = {Kind.WHOLE: lambda text: int(number_of(text)), Kind.NUMBER: number_of}
+    values: dict[str, Any] = {}
     for parameter in MODELS[model].parameters:
         text = given.get(parameter.name, "").strip()
-        if text:
-            found[parameter.name] = _value(text, parameter.kind)
-    return found
+        if text in ("true", "false"):
+            values[parameter.name] = text == "true"
+        elif text:
+            values[parameter.name] = readers.get(parameter.kind, str)(text)
+    return values
 
 
-def _value(text: str, kind: Kind) -> Any:
-    """A text of a form as a value of TOML."""
-    if text in ("true", "false"):
-        return text == "true"
-    if kind in (Kind.WHOLE, Kind.NUMBER):
-        return number_of(text, whole=kind == Kind.WHOLE)
-    return text
-
-
-def number_of(text: str, *, whole: bool = False) -> int | float:
+def number_of(text: str) -> int | float:
     """A number that somebody typed."""
     try:
         value = float(text.strip().replace(",", "."))
     except ValueError:
-        raise RequestError("a number is expected here; write it with digits, such as 10 or 0.05.") from None
-    if value != value or value in (float("inf"), float("-inf")) or abs(value) > 1e15:
+        value = math.nan
+    if not abs(value) <= LARGEST:
         raise RequestError("a number is expected here; write it with digits, such as 10 or 0.05.")
-    return int(value) if whole or (value == int(value) and "." not in text and "," not in text) else value
+    return int(value) if value.is_integer() and "." not in text and "," not in text else value
 
 
 def questions_of(tables: Mapping[str, Any]) -> dict[str, str]:
     """What is still to be decided, by the table that it stands in."""
-    found = {}
-    for name, table in tables.items():
-        if name == "decide":
-            found[""] = str(table)
-        elif name == "columns" and isinstance(table, Mapping):
-            columns = ((f"columns.{each}", held) for each, held in table.items() if isinstance(held, Mapping))
-            found |= {place: str(held["decide"]) for place, held in columns if "decide" in held}
-        elif isinstance(table, Mapping) and "decide" in table:
-            found[name] = str(table["decide"])
-    return found
+    columns = tables.get("columns")
+    places = {f"columns.{name}": column for name, column in columns.items()} if isinstance(columns, Mapping) else {}
+    tables_of_places = {"": tables, **places, **{name: table for name, table in tables.items() if name != "columns"}}
+    return {
+        place: str(table["decide"])
+        for place, table in tables_of_places.items()
+        if isinstance(table, Mapping) and "decide" in table
+    }
 
 
 def settle(document: TOMLDocument, place: str, question: str | None = None) -> None:

@@ -36,7 +36,7 @@ NICER = 10
 """By how much jobs come after the server, which answers first."""
 GRACE = 0.5
 """Seconds that a job has to leave by itself when it is cancelled."""
-QUICK = ("look", "values", "count", "combinations", "rows", "records", "names")
+QUICK = ("look", "values", "count", "combinations", "rows", "records")
 """Kinds of short questions, which do not wait for long work."""
 
 
@@ -86,6 +86,11 @@ class Job:
         """Whether nothing more happens."""
         return self.state in ENDED
 
+    @property
+    def number(self) -> int:
+        """What people call it: jobs of a kind are counted 1, 2, 3."""
+        return int(self.id.partition("-")[0])
+
 
 def failure(kind: str, message: str) -> dict[str, Any]:
     """An error as every door writes it in JSON."""
@@ -109,8 +114,9 @@ class Jobs:
         self._held: dict[int, int] = {}
         self._measured = 0.0
         self._closed = False
-        for folder in sorted((space.root / RUNS).iterdir()):
-            self._adopt(folder)
+        with self._changed:
+            for folder in sorted((space.root / RUNS).iterdir()):
+                self._adopt(folder)
         self._watcher = Thread(target=self._watch, name="jobs", daemon=True)
         self._watcher.start()
 
@@ -118,9 +124,7 @@ class Jobs:
 
     def folder(self, job_id: str) -> Path:
         """The folder of a job."""
-        if job_id not in self._known:
-            raise NoSuchJob("there is no such job.")
-        return self.space.root / RUNS / job_id
+        return self.space.root / RUNS / self.get(job_id).id
 
     def get(self, job_id: str) -> Job:
         """A job by its name."""
@@ -144,28 +148,20 @@ class Jobs:
 
     def result(self, job_id: str) -> dict[str, Any]:
         """What a finished job found; empty if there is nothing."""
-        with suppress(OSError, ValueError):
-            found = json.loads((self.folder(job_id) / RESULT).read_text(encoding="utf-8")).get("result")
-            return found if isinstance(found, dict) else {}
-        return {}
+        result = (_read(self.folder(job_id) / RESULT) or {}).get("result")
+        return result if isinstance(result, dict) else {}
 
     def make(self, kind: str, params: Mapping[str, Any]) -> tuple[str, Path]:
         """A place for a new job, to be filled before it is started."""
         with self._changed:
             if len(self._waiting) >= self.limits.waiting:
                 raise TooBusy(f"{len(self._waiting)} jobs wait already; try again when some are done.")
-            alike = [name for name, job in self._known.items() if job.kind == kind]  # so that runs are counted 1, 2, 3
-            number = 1 + max((int(name.partition("-")[0]) for name in alike), default=0)
+            number = 1 + max((job.number for job in self._known.values() if job.kind == kind), default=0)
             job_id = f"{number:04}-{secrets.token_hex(4)}"
             folder = self.space.root / RUNS / job_id
             folder.mkdir(mode=0o700)
             self._put(Job(job_id, kind, params=dict(params), created=time.time()))
         return job_id, folder
-
-    def give(self, job_id: str, params: Mapping[str, Any]) -> None:
-        """Say what a job that is not started yet is asked."""
-        with self._changed:
-            self._put(replace(self.get(job_id), params=dict(params)))
 
     def start(self, job_id: str) -> Job:
         """Put a job into the queue."""
@@ -192,12 +188,10 @@ class Jobs:
         """End a job; within two seconds nothing of it runs any more."""
         with self._changed:
             job = self.get(job_id)
-            if job_id in self._waiting:
-                self._waiting.remove(job_id)
-                self._end(replace(job, state="cancelled"))
-            elif job_id in self._running:
+            if job_id in self._running:
                 self._stop(job_id, None)
             elif not job.is_over:
+                self._waiting = [waiting for waiting in self._waiting if waiting != job_id]
                 self._end(replace(job, state="cancelled"))
             self._changed.notify_all()
         return self.get(job_id)
@@ -226,19 +220,16 @@ class Jobs:
         if not job.is_over:
             self.cancel(job.id)
             raise Failed(f"no answer came within {seconds:g} seconds; the table may be too large for this question.")
-        error, answer = job.error, self.result(job.id)
+        answer = self.result(job.id)
         self.remove(job.id)
-        if error is not None:
-            raise Failed(str(error["message"]))
+        if job.error is not None:
+            raise Failed(str(job.error["message"]))
         replace_text(self._kept(kind, params, state), json.dumps(answer))
         return answer
 
     def answered(self, kind: str, params: Mapping[str, Any], *, state: str) -> dict[str, Any] | None:
         """The answer to a question that was asked before; None if it was not."""
-        with suppress(OSError, ValueError):
-            answer: dict[str, Any] = json.loads(self._kept(kind, params, state).read_text(encoding="utf-8"))
-            return answer
-        return None
+        return _read(self._kept(kind, params, state))
 
     def _kept(self, kind: str, params: Mapping[str, Any], state: str) -> Path:
         """Where the answer to a question is kept."""
@@ -263,16 +254,13 @@ class Jobs:
         while True:
             self._measure()
             with self._changed:
-                if self._closed:
-                    for job_id, (process, _) in list(self._running.items()):
-                        process.wait()
-                        self._finish(job_id, process.returncode)
-                    return
                 for job_id, (process, _) in list(self._running.items()):
-                    if process.poll() is not None:
-                        self._finish(job_id, process.returncode)
+                    if self._closed or process.poll() is not None:
+                        self._finish(job_id, process.wait())
                     else:
                         self._hold_to_limits(job_id, process)
+                if self._closed:
+                    return
                 for job_id in list(self._waiting):
                     if self._has_room(self._known[job_id]):
                         self._waiting.remove(job_id)
@@ -292,10 +280,9 @@ class Jobs:
 
     def _has_room(self, job: Job) -> bool:
         """Short questions and long work have places of their own."""
-        quick = [name for name in self._running if self._known[name].kind in QUICK]
-        if job.kind in QUICK:
-            return len(quick) < 2
-        return len(self._running) - len(quick) < self.limits.at_once
+        is_quick = job.kind in QUICK
+        alike = sum((self._known[running].kind in QUICK) == is_quick for running in self._running)
+        return alike < (2 if is_quick else self.limits.at_once)
 
     def _launch(self, job_id: str) -> None:
         process = self._spare if self._spare is not None and self._spare.poll() is None else _process()
@@ -334,24 +321,24 @@ class Jobs:
         if process.stdin is not None:
             with suppress(OSError):
                 process.stdin.close()
-        asked = self._ending.pop(job_id, None)
+        how = f"signal {-status}" if status < 0 else f"status {status}"
+        words = f"the process of this job ended ({how}), perhaps for want of memory; nothing was published."
+        _, fault = self._ending.pop(job_id, (0.0, GONE if self._closed else failure("Ended", words)))
         job = _with_result(self._known[job_id], self.folder(job_id))
-        if not job.is_over and asked is not None:
-            job = replace(job, state="cancelled" if asked[1] is None else "failed", error=asked[1])
-        elif not job.is_over and self._closed:
-            job = replace(job, state="failed", error=GONE)
-        elif not job.is_over:
-            how = f"signal {-status}" if status < 0 else f"status {status}"
-            words = f"the process of this job ended ({how}), perhaps for want of memory; nothing was published."
-            job = replace(job, state="failed", error=failure("Ended", words))
+        if not job.is_over:
+            job = replace(job, state="cancelled" if fault is None else "failed", error=fault)
         self._end(job)
 
     def _end(self, job: Job) -> None:
         """Write down that a job is over; nothing half-made of it stays, nor a table that was sent along with it."""
-        shutil.rmtree(self.space.root / RUNS / job.id / SENT, ignore_errors=True)
+        folder = self.space.root / RUNS / job.id
+        shutil.rmtree(folder / SENT, ignore_errors=True)
         self._put(replace(job, ended=job.ended or time.time()))
-        if job.state != "done":
-            _clear(self.space.root / RUNS / job.id)
+        for path in folder.iterdir() if job.state != "done" else ():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name not in KEPT:
+                path.unlink(missing_ok=True)
         self._changed.notify_all()
 
     def _put(self, job: Job) -> None:
@@ -361,41 +348,35 @@ class Jobs:
     def _adopt(self, folder: Path) -> None:
         """Take over a job of an earlier server: what was finished is there, the rest is marked."""
         try:
-            job = Job(**json.loads((folder / JOB).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
+            job = Job(**(_read(folder / JOB) or {}))
+        except TypeError:
             return
         if job.version != VERSION or job.id != folder.name:
             return
-        self._known[job.id] = job
         if job.kind in QUICK:
             shutil.rmtree(folder, ignore_errors=True)
-            del self._known[job.id]
-        elif not job.is_over:
-            found = _with_result(job, folder)
-            self._end_quietly(found if found.is_over else replace(job, state="failed", error=GONE))
+            return
+        self._known[job.id] = job
+        if not job.is_over:
+            ended = _with_result(job, folder)
+            self._end(ended if ended.is_over else replace(job, state="failed", error=GONE))
 
-    def _end_quietly(self, job: Job) -> None:
-        with self._changed:
-            self._end(job)
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """The object in a file of JSON; None if there is none that can be read."""
+    with suppress(OSError, ValueError):
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return content
+    return None
 
 
 def _with_result(job: Job, folder: Path) -> Job:
     """A job with what its process left as the last thing it did."""
-    try:
-        result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    result = _read(folder / RESULT)
+    if result is None:
         return job
     state: State = "done" if result["error"] is None else "failed"
     return replace(job, state=state, error=result["error"], ended=result["ended"])
-
-
-def _clear(folder: Path) -> None:
-    """Remove what a job made that came to nothing."""
-    for path in folder.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        elif path.name not in KEPT:
-            path.unlink(missing_ok=True)
 
 
 def _process() -> subprocess.Popen[bytes]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import reduce
 from itertools import combinations
 from math import factorial
 from pathlib import Path
@@ -45,10 +46,10 @@ def read_data(root: Path, data: Mapping[str, Any]) -> pl.DataFrame:
     return read_source(spec, source_of(spec))[1]
 
 
-def look(root: Path, data: Mapping[str, Any], k: int) -> dict[str, Any]:
+def look(root: Path, data: Mapping[str, Any]) -> dict[str, Any]:
     """A proposed spec for a table with reasons, its first rows, and what is seen of every column."""
     frame = read_data(root, {key: value for key, value in data.items() if key not in ("missing_policy", "decide")})
-    proposal = propose(frame, k=k)
+    proposal = propose(frame, k=10)
     return {
         "spec": proposal_toml(proposal, source=str(data["source"]), taxonomies={}),
         "rows": frame.height,
@@ -71,17 +72,12 @@ def _shown(value: Any) -> str | None:
 
 
 def _column(proposed: ColumnProposal, series: pl.Series) -> dict[str, Any]:
-    profile = proposed.profile
     names = ("distinct", "missing", "unique_share", "separation", "shape", "dtype", "effective", "date_format")
     return {
-        "name": proposed.name,
-        "role": proposed.role,
-        "type": proposed.type,
-        "reason": proposed.reason,
-        "decision": proposed.decision,
+        **{name: getattr(proposed, name) for name in ("name", "role", "type", "reason", "decision")},
+        **{name: getattr(proposed.profile, name) for name in names},
         "mask": proposed.taxonomy == "mask",
         "histogram": histogram(series),
-        **{name: getattr(profile, name) for name in names},
     }
 
 
@@ -92,32 +88,35 @@ def histogram(series: pl.Series) -> list[tuple[str, int]]:
         return []
     if present.dtype.is_numeric() or present.dtype.is_temporal():
         return _ranges(present)
-    counts = present.cast(pl.String, strict=False).value_counts(sort=True, name="rows").head(BARS)
-    rest = len(present) - int(counts["rows"].sum())
-    bars = [(str(_shown(value)), rows) for value, rows in counts.iter_rows()]
+    return frequent_values(present.cast(pl.String, strict=False).value_counts(sort=True, name="rows"), len(present))
+
+
+def frequent_values(counts: pl.DataFrame, rows: int) -> list[tuple[str, int]]:
+    """The most frequent values of so many rows, and how many rows have others."""
+    bars = [(str(_shown(value)), times) for value, times in counts.head(BARS).iter_rows()]
+    rest = rows - sum(times for _, times in bars)
     return [*bars, ("…", rest)] if rest else bars
 
 
 def _ranges(present: pl.Series) -> list[tuple[str, int]]:
-    numbers = present.to_physical().cast(pl.Float64).filter(present.to_physical().cast(pl.Float64).is_finite())
+    numbers = present.to_physical().cast(pl.Float64)
+    numbers = numbers.filter(numbers.is_finite())
     if not len(numbers):
         return []
     low, high = (float(str(end)) for end in (numbers.min(), numbers.max()))
-    different = numbers.n_unique()
-    if different <= BARS:
+    if numbers.n_unique() <= BARS:
         counts = present.value_counts(name="rows").sort(present.name)
         return [(str(value), rows) for value, rows in counts.iter_rows()]
     width = (high - low) / BARS or 1.0
     places = ((numbers - low) / width).floor().clip(0, BARS - 1).cast(pl.Int32)
     counted = dict(places.value_counts(name="rows").iter_rows())
-    return [(_end(present, low + width * place), counted.get(place, 0)) for place in range(BARS)]
-
-
-def _end(series: pl.Series, number: float) -> str:
-    """The lower end of a range, in the words of its column."""
-    if series.dtype.is_temporal():
-        return str(pl.Series([round(number)]).cast(series.to_physical().dtype).cast(series.dtype)[0])[:10]
-    return f"{number:.6g}"
+    ends = [low + width * place for place in range(BARS)]
+    if present.dtype.is_temporal():
+        moments = pl.Series(map(round, ends)).cast(present.to_physical().dtype).cast(present.dtype)
+        names = [str(moment)[:10] for moment in moments]
+    else:
+        names = [f"{end:.6g}" for end in ends]
+    return [(name, counted.get(place, 0)) for place, name in enumerate(names)]
 
 
 # --- what looks wrong -------------------------------------------------------------------------------------------
@@ -126,21 +125,21 @@ def _end(series: pl.Series, number: float) -> str:
 def _suspicions(proposal: Proposal, frame: pl.DataFrame) -> Iterator[dict[str, Any]]:
     """What a person should look at, with the edit of the spec that answers it."""
     for column in proposal.columns:
-        series = frame[column.name]
         if column.role in ("identifier", "entity"):
             continue
-        if column.profile.missing_texts:
-            texts = [text for text in column.profile.missing_texts if text]
-            if texts:
-                yield {"kind": "missing_texts", "column": column.name, "words": texts, "edit": {"missing": texts}}
-        if column.profile.date_format_alternative:
-            other = column.profile.date_format_alternative
-            words = [str(column.profile.date_format), str(other)]
-            yield {"kind": "date_format", "column": column.name, "words": words, "edit": {"date_format": other}}
-        if column.profile.shape == "numbers with a decimal comma":
-            yield {"kind": "decimal_comma", "column": column.name, "words": [], "edit": {}}
+        profile, series = column.profile, frame[column.name]
+        if texts := [text for text in profile.missing_texts if text]:
+            yield _suspicion("missing_texts", column, texts, {"missing": texts})
+        if other := profile.date_format_alternative:
+            yield _suspicion("date_format", column, [str(profile.date_format), str(other)], {"date_format": other})
+        if profile.shape == "numbers with a decimal comma":
+            yield _suspicion("decimal_comma", column, [], {})
         if series.dtype.is_integer() and column.type == "continuous":
             yield from _of_numbers(column, series.drop_nulls())
+
+
+def _suspicion(kind: str, column: ColumnProposal, words: Sequence[str], edit: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": kind, "column": column.name, "words": words, "edit": edit}
 
 
 def _of_numbers(column: ColumnProposal, numbers: pl.Series) -> Iterator[dict[str, Any]]:
@@ -151,14 +150,10 @@ def _of_numbers(column: ColumnProposal, numbers: pl.Series) -> Iterator[dict[str
         if not times or not len(others):
             continue
         low, high = (int(float(str(end))) for end in (others.min(), others.max()))
-        far = max(high - low, 1)
-        if (code < 0 <= low) or (code > high + far and times > 1):
-            edit = {"missing": [str(code)]}
-            yield {"kind": "sentinel", "column": column.name, "words": [f"{times:,}", str(code)], "edit": edit}
-    different = numbers.n_unique()
-    if 2 < different <= FEW_CODES and column.role == "quasi-identifier":
-        words = [str(numbers.min()), str(numbers.max())]
-        yield {"kind": "codes", "column": column.name, "words": words, "edit": {"type": "nominal"}}
+        if (code < 0 <= low) or (code > high + max(high - low, 1) and times > 1):
+            yield _suspicion("sentinel", column, [f"{times:,}", str(code)], {"missing": [str(code)]})
+    if 2 < numbers.n_unique() <= FEW_CODES and column.role == "quasi-identifier":
+        yield _suspicion("codes", column, [str(numbers.min()), str(numbers.max())], {"type": "nominal"})
 
 
 # --- hierarchies beside the table -------------------------------------------------------------------------------
@@ -172,28 +167,24 @@ def _hierarchies(root: Path, frame: pl.DataFrame, source: str) -> dict[str, dict
     """For each column the hierarchy file of the folder that bears its name and holds its values, if there is one."""
     files = [path for pattern in ("*.csv", "*/*.csv", "*.json") for path in sorted(root.glob(pattern))]
     files = [path for path in files if path.is_file() and not path.is_symlink() and path != root / source]
-    found: dict[str, dict[str, Any]] = {}
+    hierarchies: dict[str, dict[str, Any]] = {}
     for path in files:
-        stem, small = _plain(path.stem), path.stat().st_size <= LARGEST_HIERARCHY
-        hits = [name for name in frame.columns if _plain(name) and stem.endswith(_plain(name))]
-        name = max(hits, key=len, default=None)
-        if name is None or name in found or not small or ".anonfit-web" in path.parts or "runs" in path.parts:
+        named = [name for name in frame.columns if _plain(name) and _plain(path.stem).endswith(_plain(name))]
+        name = max(named, key=len, default=None)
+        is_ours = ".anonfit-web" in path.parts or "runs" in path.parts
+        if name is None or name in hierarchies or is_ours or path.stat().st_size > LARGEST_HIERARCHY:
             continue
         with suppress(AnonfitError, OSError):
             leaves = set(read_taxonomy(path).leaves)
-            unknown = [value for value in _values(frame[name]) if value not in leaves]
-            if len(unknown) < len(_values(frame[name])):
-                found[name] = {"file": path.relative_to(root).as_posix(), "unknown": len(unknown)}
-    return found
+            values = frame[name].drop_nulls().unique(maintain_order=True).head(MOST_VALUES).to_list()
+            unknown = sum(str(value) not in leaves for value in values)
+            if unknown < len(values):
+                hierarchies[name] = {"file": path.relative_to(root).as_posix(), "unknown": unknown}
+    return hierarchies
 
 
-def _values(series: pl.Series) -> list[str]:
-    return [str(value) for value in series.drop_nulls().unique(maintain_order=True).head(MOST_VALUES)]
-
-
-def values_of(root: Path, data: Mapping[str, Any], column: str) -> dict[str, Any]:
+def values_of(frame: pl.DataFrame, column: str) -> dict[str, Any]:
     """The different values of a column and how often each occurs, for its hierarchy."""
-    frame = read_data(root, data)
     series = frame[column]
     counts = series.drop_nulls().value_counts(name="rows").sort(column)
     values = [(str(value), int(rows)) for value, rows in counts.head(MOST_VALUES).iter_rows()]
@@ -219,10 +210,7 @@ def _hashes(frame: pl.DataFrame, columns: Sequence[str]) -> list[Hashes]:
 
 def _sizes(parts: Sequence[Hashes]) -> NDArray[np.int64]:
     """For every row, how many rows have the same values in these columns."""
-    total = np.zeros(len(parts[0]), dtype=np.uint64)
-    for part in parts:
-        total += part
-    _, places, counts = np.unique(total, return_inverse=True, return_counts=True)
+    _, places, counts = np.unique(reduce(np.add, parts), return_inverse=True, return_counts=True)
     return counts.astype(np.int64)[places]
 
 
@@ -230,10 +218,10 @@ def combinations_of(frame: pl.DataFrame, columns: Sequence[str], k: int) -> dict
     """Uniqueness and separation of each column, of each two, and of all together."""
     known = list(columns)[:MOST_COLUMNS]
     hashes = dict(zip(known, _hashes(frame, known), strict=True))
-    found = []
+    figures, rows = [], frame.height
     for names in (*combinations(known, 1), *combinations(known, 2), *([tuple(known)] if len(known) > 2 else [])):
-        sizes, rows = _sizes([hashes[name] for name in names]), frame.height
-        found.append(
+        sizes = _sizes([hashes[name] for name in names])
+        figures.append(
             {
                 "columns": list(names),
                 "unique": float((sizes == 1).mean()),
@@ -241,7 +229,7 @@ def combinations_of(frame: pl.DataFrame, columns: Sequence[str], k: int) -> dict
                 "separation": 1.0 - float((sizes - 1).sum()) / max(rows * (rows - 1), 1),
             }
         )
-    return {"combinations": found, "left_out": list(columns)[MOST_COLUMNS:]}
+    return {"combinations": figures, "left_out": list(columns)[MOST_COLUMNS:]}
 
 
 def records_of(frame: pl.DataFrame, columns: Sequence[str], k: int) -> dict[str, Any]:
@@ -280,7 +268,8 @@ def _suda(hashes: Sequence[Hashes], rows: int) -> tuple[NDArray[np.float64], dic
     """The score of every row, and the smallest sets of columns by which it is alone."""
     scores, reasons = np.zeros(rows), dict[int, list[tuple[int, ...]]]()
     alone_by: dict[tuple[int, ...], NDArray[np.bool_]] = {}
-    for names in _sets(len(hashes)):
+    sizes = range(1, min(LARGEST_SET, len(hashes)) + 1)
+    for names in (names for size in sizes for names in combinations(range(len(hashes)), size)):
         alone = _sizes([hashes[name] for name in names]) == 1
         minimal = alone.copy()
         for part in combinations(names, len(names) - 1):
@@ -288,13 +277,7 @@ def _suda(hashes: Sequence[Hashes], rows: int) -> tuple[NDArray[np.float64], dic
                 minimal &= ~alone_by[part]
                 alone |= alone_by[part]
         alone_by[names] = alone
-        left = len(hashes) - len(names)
-        scores[minimal] += factorial(left)
+        scores[minimal] += factorial(len(hashes) - len(names))
         for row in np.flatnonzero(minimal)[: 50 * SHOWN_RECORDS]:
             reasons.setdefault(int(row), []).append(names)
     return scores, reasons
-
-
-def _sets(width: int) -> Iterator[tuple[int, ...]]:
-    for size in range(1, min(LARGEST_SET, width) + 1):
-        yield from combinations(range(width), size)

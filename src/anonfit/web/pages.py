@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import Response
 from starlette.datastructures import FormData, UploadFile
 
 from anonfit.errors import RequestError
@@ -17,11 +17,14 @@ from anonfit.spec.settings import SECTIONS
 from anonfit.tables.schema import ColumnType, Role
 from anonfit.tables.sources import is_database
 from anonfit.web.answers import say, texts
-from anonfit.web.editing import set_role, set_type, set_value, settle, table_of
-from anonfit.web.views import FIRST_MISSING, View, back, flash, render, view_of
+from anonfit.web.editing import UNTYPED, set_role, set_type, set_value, settle
+from anonfit.web.views import FIRST_MISSING, WorkspaceView, back, flash, render, to, view_of
+from anonfit.web.workspace import UPLOADS
 
 router = APIRouter()
 NOT_READING = ("source", "table", "query", "missing_policy", "default_role")
+READING_SETTINGS = [setting for setting in SECTIONS["data"].settings if setting.name not in NOT_READING]
+"""The settings that say how a table is read, as they are declared."""
 PAGE_OF_COLUMNS = 400
 
 
@@ -31,7 +34,7 @@ async def form_of(request: Request) -> AsyncIterator[FormData]:
         yield form
 
 
-Shown = Annotated[View, Depends(view_of)]
+Shown = Annotated[WorkspaceView, Depends(view_of)]
 Form = Annotated[FormData, Depends(form_of)]
 
 
@@ -41,11 +44,43 @@ def field(form: FormData, name: str, default: str = "") -> str:
     return value if isinstance(value, str) else default
 
 
+def parts_of(text: str) -> list[str]:
+    """Texts that are written as a,b,c."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def column_of(view: WorkspaceView, form: FormData) -> str:
+    """The column that a form is about."""
+    return known_column(view, field(form, "column"))
+
+
+def known_column(view: WorkspaceView, name: str) -> str:
+    """A name, if it is one of the spec's columns."""
+    if name not in view.columns:
+        raise RequestError(say("columns.unknown"))
+    return name
+
+
+def uploaded(view: WorkspaceView, form: FormData, folder: str = UPLOADS) -> str:
+    """The name under which the file of a form is kept; empty if none was sent."""
+    sent = form.get("file")
+    if not isinstance(sent, UploadFile) or not sent.filename:
+        return ""
+    return view.space.upload(sent.filename, sent.file, folder=folder)
+
+
+def needed_upload(view: WorkspaceView, form: FormData, folder: str = UPLOADS) -> str:
+    """As `uploaded`; refused if no file was sent."""
+    if name := uploaded(view, form, folder):
+        return name
+    raise RequestError(say("table.no_file"))
+
+
 @router.get("/")
 def first(request: Request) -> Response:
     """To the step where something is to be done; what is to be told is told there."""
-    view = View(request.app.state.jobs.space, request.app.state.jobs)
-    return RedirectResponse(f"/{view.verdict[2] if view.source else 'table'}", status_code=303)
+    view = WorkspaceView(request.app.state.jobs.space, request.app.state.jobs)
+    return to(f"/{view.verdict[2] if view.source else 'table'}")
 
 
 # --- 1. Table ---------------------------------------------------------------------------------------------------
@@ -53,52 +88,41 @@ def first(request: Request) -> Response:
 
 @router.get("/table")
 def table(view: Shown, wait: bool = False) -> Response:
-    """Choose a table and see how it is read."""
-    profile = view.profile
-    if profile is None and wait and view.source:
-        profile = view.look()
-    return render(view, "table", profile=profile, files=_files(view), controls=_controls(view))
-
-
-def _files(view: View) -> list[dict[str, Any]]:
-    """The tables of the folder; those that look like hierarchies stand apart."""
-    named = [(name, bytes_, name.lower()) for name, bytes_ in view.space.tables()]
-    words = ("hierarch", "taxonom")
-    return [
-        {"name": name, "bytes": held, "is_hierarchy": any(word in low for word in words)} for name, held, low in named
+    """Choose a table and see how it is read; tables that look like hierarchies stand apart."""
+    profile = view.look() if wait and view.source else view.profile
+    files = [
+        {"name": name, "bytes": held, "is_hierarchy": any(word in name.lower() for word in ("hierarch", "taxonom"))}
+        for name, held in view.space.tables()
     ]
+    controls = [
+        {
+            "name": setting.name,
+            "label": texts().get(f"reading.{setting.name}", setting.name.replace("_", " ")),
+            "help": setting.doc.replace("`", ""),
+            "value": _typed(view.data.get(setting.name)),
+            "choices": ["true", "false"] if setting.name == "header" else None,
+        }
+        for setting in READING_SETTINGS
+    ]
+    return render(view, "table", profile=profile, files=files, controls=controls)
 
 
-def _controls(view: View) -> list[dict[str, Any]]:
-    """The settings that say how a table is read, as they are declared."""
-    found = []
-    for setting in SECTIONS["data"].settings:
-        if setting.name in NOT_READING:
-            continue
-        value = view.data.get(setting.name)
-        found.append(
-            {
-                "name": setting.name,
-                "label": texts().get(f"reading.{setting.name}", setting.name.replace("_", " ")),
-                "help": setting.doc.replace("`", ""),
-                "value": ", ".join(value) if isinstance(value, list) else "" if value is None else _text(value),
-                "choices": ["true", "false"] if setting.name == "header" else None,
-            }
-        )
-    return found
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else {"\t": "\\t"}.get(str(value), str(value))
+def _typed(value: Any) -> str:
+    """A setting as somebody would type it into a control."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case list():
+            return ", ".join(value)
+    return str(value).replace("\t", "\\t")
 
 
 @router.post("/table/upload")
 def upload(request: Request, view: Shown, form: Form) -> Response:
     """Take a table that was dropped or chosen, and look at it."""
-    sent = form.get("file")
-    if not isinstance(sent, UploadFile) or not sent.filename:
-        raise RequestError(say("table.no_file"))
-    return _take(request, view, {"source": view.space.upload(sent.filename, sent.file)})
+    return _take(request, view, {"source": needed_upload(view, form)})
 
 
 @router.post("/table/choose")
@@ -110,21 +134,23 @@ def choose(request: Request, view: Shown, form: Form) -> Response:
     return _take(request, view, data)
 
 
-def _take(request: Request, view: View, data: Mapping[str, Any]) -> Response:
+def _take(request: Request, view: WorkspaceView, data: Mapping[str, Any]) -> Response:
     """Propose a spec for a table; the one that is there can be had back by Undo."""
     view.space.contain({"data": data})
-    given = {**data, "missing": FIRST_MISSING}
-    _propose(view, given)
-    flash(
-        request, [say("table.taken", name=data["source"].rpartition("/")[2])] if not is_database(data["source"]) else []
-    )
-    return RedirectResponse("/table", status_code=303)
+    _propose(view, {**data, "missing": FIRST_MISSING})
+    if not is_database(data["source"]):
+        flash(request, [say("table.taken", name=data["source"].rpartition("/")[2])])
+    return to("/table")
 
 
-def _propose(view: View, data: Mapping[str, Any]) -> None:
+def _propose(view: WorkspaceView, data: Mapping[str, Any]) -> None:
     """Write the spec that is proposed for a table."""
-    text = view.look(data)["spec"]
-    view.space.write(text)
+    view.space.write(view.look(data)["spec"])
+    _set_data(view, data)
+
+
+def _set_data(view: WorkspaceView, data: Mapping[str, Any]) -> None:
+    """Write how the table is read; None takes a setting away."""
 
     def change(document: Any) -> None:
         for key, value in data.items():
@@ -137,23 +163,17 @@ def _propose(view: View, data: Mapping[str, Any]) -> None:
 def remove(view: Shown, form: Form) -> Response:
     """Remove an upload."""
     view.space.remove_upload(field(form, "source"))
-    return RedirectResponse("/table", status_code=303)
+    return to("/table")
 
 
 @router.post("/table/reading")
 def reading(view: Shown, form: Form) -> Response:
     """Read the table in another way; where it then has other columns, everything is proposed anew."""
-    data = dict(view.data)
-    for setting in SECTIONS["data"].settings:
-        if setting.name in NOT_READING or setting.name not in form:
-            continue
-        value = _given(setting, field(form, setting.name))
-        if value is None:
-            data.pop(setting.name, None)
-        else:
-            data[setting.name] = value
-    _reread(view, data)
-    return RedirectResponse("/table", status_code=303)
+    given = {
+        setting.name: _given(setting, field(form, setting.name)) for setting in READING_SETTINGS if setting.name in form
+    }
+    _reread(view, {key: value for key, value in {**view.data, **given}.items() if value is not None})
+    return to("/table")
 
 
 def _given(setting: Setting, text: str) -> Any:
@@ -168,20 +188,11 @@ def _given(setting: Setting, text: str) -> Any:
     return int(words) if words.isdigit() and setting.name != "delimiter" else {"\\t": "\t"}.get(words, words)
 
 
-def _reread(view: View, data: Mapping[str, Any]) -> None:
-    seen = view.look(data)
-    if [column["name"] for column in seen["columns"]] != list(view.columns):
+def _reread(view: WorkspaceView, data: Mapping[str, Any]) -> None:
+    if [column["name"] for column in view.look(data)["columns"]] != list(view.columns):
         _propose(view, data)
-        return
-
-    def change(document: Any) -> None:
-        table = table_of(document, ("data",))
-        for key in [key for key in table if key in view.data and key not in data]:
-            del table[key]
-        for key, value in data.items():
-            set_value(document, ("data", key), value)
-
-    view.space.edit(change)
+    else:
+        _set_data(view, {**dict.fromkeys(view.data), **data})
 
 
 @router.post("/table/suspicion")
@@ -191,17 +202,17 @@ def suspicion(view: Shown, form: Form) -> Response:
     held = (view.profile or {}).get("suspicions", [])
     if not number.isdigit() or int(number) >= len(held):
         raise RequestError(say("table.gone"))
-    found = held[int(number)]
-    for key, value in found["edit"].items():
-        if key == "missing":
-            known = list(view.data.get("missing", [""]))
-            _reread(view, {**view.data, "missing": [*known, *(text for text in value if text not in known)]})
-        elif key == "type":
-            view.space.edit(lambda document, value=value: set_type(document, found["column"], value))  # type: ignore[misc]
-        else:
-            place = ("columns", found["column"], key)
-            view.space.edit(lambda document, value=value, place=place: set_value(document, place, value))  # type: ignore[misc]
-    return RedirectResponse("/table", status_code=303)
+    column, edit = held[int(number)]["column"], held[int(number)]["edit"]
+    if "missing" in edit:
+        _reread(
+            view, {**view.data, "missing": list(dict.fromkeys([*view.data.get("missing", [""]), *edit["missing"]]))}
+        )
+    elif "type" in edit:
+        view.space.edit(lambda document: set_type(document, column, edit["type"]))
+    elif "date_format" in edit:
+        place = ("columns", column, "date_format")
+        view.space.edit(lambda document: set_value(document, place, edit["date_format"]))
+    return to("/table")
 
 
 # --- 2. Columns -------------------------------------------------------------------------------------------------
@@ -213,26 +224,22 @@ def columns(
 ) -> Response:
     """Every column: its role, its type, its shape, and what is to be decided of it."""
     if view.source is None:
-        return RedirectResponse("/table", status_code=303)
-    profile = view.profile
-    if profile is None and wait:
-        profile = view.look()
-    seen = {column["name"]: column for column in profile["columns"]} if profile else {}
+        return to("/table")
+    profile = view.look() if wait else view.profile
     rows = [
         {
             "name": name,
             "number": number,
             **held,
-            "seen": seen.get(name),
+            "seen": view.seen.get(name),
             "question": view.questions.get(f"columns.{name}"),
         }
         for number, (name, held) in enumerate(view.columns.items())
-        if find.lower() in name.lower() and _has(held, role, f"columns.{name}" in view.questions)
+        if find.lower() in name.lower()
+        and (f"columns.{name}" in view.questions if role == "open" else role in ("", held.get("role")))
     ]
     asked = {"columns": view.of_role(Role.QUASI_IDENTIFIER), "k": view.k}
-    combined = view.asked("combinations", asked)
-    if combined is None and combine and asked["columns"]:
-        combined = view.ask("combinations", asked)
+    combined = (view.ask if combine and asked["columns"] else view.asked)("combinations", asked)
     return render(
         view,
         "columns",
@@ -249,20 +256,16 @@ def columns(
     )
 
 
-def offered_hierarchies(view: View) -> dict[str, str]:
+def offered_hierarchies(view: WorkspaceView) -> dict[str, str]:
     """Files beside the table for quasi-identifiers that have no hierarchy yet."""
     found = (view.profile or {}).get("hierarchies", {})
     open_ones = [name for name in view.of_role(Role.QUASI_IDENTIFIER) if "taxonomy" not in view.columns[name]]
     return {name: found[name]["file"] for name in open_ones if name in found}
 
 
-def _has(column: Mapping[str, Any], role: str, is_open: bool) -> bool:
-    return is_open if role == "open" else not role or column.get("role") == role
-
-
-def usual_demand(view: View, name: str) -> dict[str, Any]:
+def usual_demand(view: WorkspaceView, name: str) -> dict[str, Any]:
     """What is asked of a column that becomes sensitive: names half as mixed as the table, numbers not far from it."""
-    seen = next((column for column in (view.profile or {}).get("columns", ()) if column["name"] == name), None)
+    seen = view.seen.get(name)
     if seen is not None and seen["type"] != "nominal":
         return {"model": "t-closeness", "t": 0.3}
     half = ((seen["effective"] if seen else 2.0) + 1) / 2
@@ -273,7 +276,7 @@ def usual_demand(view: View, name: str) -> dict[str, Any]:
 @router.post("/columns/role")
 def change_role(request: Request, view: Shown, form: Form) -> Response:
     """Give a column another role."""
-    name, role = _known(view, field(form, "column")), field(form, "role")
+    name, role = column_of(view, form), field(form, "role")
     view.space.edit(lambda document: set_role(document, name, role, usual_demand(view, name)))
     return back(request, "/columns")
 
@@ -281,7 +284,7 @@ def change_role(request: Request, view: Shown, form: Form) -> Response:
 @router.post("/columns/type")
 def change_type(request: Request, view: Shown, form: Form) -> Response:
     """Give a column another type."""
-    name = _known(view, field(form, "column"))
+    name = column_of(view, form)
     view.space.edit(lambda document: set_type(document, name, field(form, "type")))
     return back(request, "/columns")
 
@@ -289,7 +292,7 @@ def change_type(request: Request, view: Shown, form: Form) -> Response:
 @router.post("/columns/many")
 def change_many(request: Request, view: Shown, form: Form) -> Response:
     """Change all columns that are ticked at once."""
-    names = [_known(view, str(name)) for name in form.getlist("column")]
+    names = [known_column(view, str(name)) for name in form.getlist("column")]
     role, given, settled = field(form, "role"), field(form, "type"), field(form, "settle")
     if not names:
         raise RequestError(say("columns.none_ticked"))
@@ -298,12 +301,7 @@ def change_many(request: Request, view: Shown, form: Form) -> Response:
         for name in names:
             if role:
                 set_role(document, name, role, usual_demand(view, name))
-            if given and document["columns"][name].get("role") not in (
-                "identifier",
-                "entity",
-                "count",
-                "sample-weight",
-            ):
+            if given and document["columns"][name].get("role") not in UNTYPED:
                 set_type(document, name, given)
             if settled:
                 settle(document, f"columns.{name}")
@@ -319,17 +317,10 @@ def decide(request: Request, view: Shown, form: Form) -> Response:
     if field(form, "decided") == "yes":
         view.space.edit(lambda document: settle(document, place))
     else:
-        name = place.removeprefix("columns.")
-        seen = {column["name"]: column["decision"] for column in (view.profile or {}).get("columns", ())}
-        question = seen.get(name) or say("decide.again")
+        seen = view.seen.get(place.removeprefix("columns."), {})
+        question = seen.get("decision") or say("decide.again")
         view.space.edit(lambda document: settle(document, place, question))
     return back(request, "/columns")
-
-
-def _known(view: View, name: str) -> str:
-    if name not in view.columns:
-        raise RequestError(say("columns.unknown"))
-    return name
 
 
 # --- the spec ---------------------------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, File, Form, Query, Request, UploadFile
 from fastapi import Path as InPath
@@ -20,7 +21,7 @@ from pydantic import BaseModel, Field
 from anonfit.errors import RequestError
 from anonfit.spec.parse import parse_spec, parse_toml
 from anonfit.web.editing import put
-from anonfit.web.jobs import RELEASE, SENT, Job, Jobs
+from anonfit.web.jobs import RELEASE, SENT, Job, Jobs, NoSuchJob, State
 from anonfit.web.workspace import PIECE, RUNS, SPEC, replace_text
 
 KINDS = ("run", "audit", "evaluate", "compare")
@@ -55,7 +56,7 @@ class JobShown(BaseModel):
 
     id: str
     kind: str
-    state: Literal["queued", "running", "done", "failed", "cancelled"]
+    state: State
     created: float
     started: float | None
     ended: float | None
@@ -112,8 +113,6 @@ def shown(jobs: Jobs, job: Job) -> JobShown:
 
 
 def _of_pipelines(jobs: Jobs, job_id: str) -> Job:
-    from anonfit.web.jobs import NoSuchJob
-
     job = jobs.get(job_id)
     if job.kind not in KINDS:
         raise NoSuchJob("there is no such job.")
@@ -127,30 +126,34 @@ def start_job(
     data: Annotated[UploadFile | None, File(description="The table, in place of the spec's own source.")] = None,
 ) -> JobShown:
     """Make a release by a spec. The table is sent along, or is a file of the folder that the server was started in."""
-    text = spec if isinstance(spec, str) else _text(spec)
-    parse_toml(text, "the spec")
-    job_id, folder = jobs.make("run", {"title": "REST"})
     try:
+        text = spec if isinstance(spec, str) else spec.file.read().decode("utf-8")
+    except UnicodeDecodeError:
+        raise RequestError("the spec is not UTF-8 text.") from None
+    parse_toml(text, "the spec")
+    with _filled(jobs, "run") as (job_id, folder):
         if data is not None and data.filename:
-            source = jobs.space.upload(data.filename, data.file, folder=f"{RUNS}/{job_id}/{SENT}")
-            text = put(text, ("data", "source"), source)
-        jobs.space.contain(parse_toml(text, "the spec"))
+            sent = jobs.space.upload(data.filename, data.file, folder=f"{RUNS}/{job_id}/{SENT}")
+            text = put(text, ("data", "source"), sent)
+        tables = parse_toml(text, "the spec")
+        jobs.space.contain(tables)
         parse_spec(text, folder=jobs.space.root)
         replace_text(folder / SPEC, text)
-        source = str(parse_toml(text, "the spec")["data"]["source"])
-        jobs.give(job_id, {"title": "REST", "table": [source, jobs.space.state_of(source)]})
+        source = str(tables["data"]["source"])
+        jobs.note(job_id, table=[source, jobs.space.state_of(source)])
+    return shown(jobs, jobs.start(job_id))
+
+
+@contextmanager
+def _filled(jobs: Jobs, kind: str) -> Iterator[tuple[str, Path]]:
+    """A new job and its folder, to be filled before it is started; a failure takes it away."""
+    job_id, folder = jobs.make(kind, {"title": "REST"})
+    try:
+        yield job_id, folder
     except BaseException:
         jobs.cancel(job_id)
         jobs.remove(job_id)
         raise
-    return shown(jobs, jobs.start(job_id))
-
-
-def _text(file: UploadFile) -> str:
-    try:
-        return file.file.read().decode("utf-8")
-    except UnicodeDecodeError:
-        raise RequestError("the spec is not UTF-8 text.") from None
 
 
 @router.get("/jobs", operation_id="list_jobs")
@@ -248,13 +251,8 @@ def start_audit(
 ) -> JobShown:
     """Audit any file: what it protects, and whether it holds what is asked."""
     asked = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "k": k, "max_risk": max_risk}
-    job_id, _ = jobs.make("audit", {})
-    try:
+    with _filled(jobs, "audit") as (job_id, _):
         source = jobs.space.upload(data.filename or "", data.file, folder=f"{RUNS}/{job_id}/{SENT}")
-    except BaseException:
-        jobs.cancel(job_id)
-        jobs.remove(job_id)
-        raise
-    jobs.give(job_id, {**asked, "source": source, "title": "REST"})
+        jobs.note(job_id, source=source, **asked)
     jobs.start(job_id)
     return shown(jobs, jobs.wait(job_id, wait))

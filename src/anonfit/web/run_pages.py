@@ -15,8 +15,7 @@ from typing import Any
 
 import tomlkit
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from starlette.datastructures import UploadFile
+from fastapi.responses import HTMLResponse, Response
 
 from anonfit.errors import RequestError
 from anonfit.release.folder import records_of
@@ -25,13 +24,12 @@ from anonfit.spec.parse import parse_spec
 from anonfit.tables.schema import Role
 from anonfit.web import together
 from anonfit.web.answers import say
-from anonfit.web.editing import number_of as typed_number
-from anonfit.web.editing import put, set_value
+from anonfit.web.editing import number_of, put, set_value
 from anonfit.web.jobs import RELEASE, Job
-from anonfit.web.pages import Form, Shown, field
+from anonfit.web.pages import Form, Shown, field, parts_of, uploaded
 from anonfit.web.rest import zip_of
 from anonfit.web.security import REPORT_POLICY
-from anonfit.web.views import View, back, flash, number_of, render
+from anonfit.web.views import WorkspaceView, back, flash, render, to
 from anonfit.web.workspace import RUNS, SPEC, mark
 
 router = APIRouter()
@@ -62,19 +60,19 @@ def explore(view: Shown, a: str = "", b: str = "") -> Response:
         auditing=auditing,
         broken=together.broken(view),
         map=risk_map([run for run in runs if run["result"]]),
-        compared=None if chosen is None else _shown(view, chosen),
+        compared=_shown(view, chosen),
         pair=(a, b),
         tried=TRIED,
     )
 
 
-def _shown(view: View, job: Job) -> dict[str, Any]:
-    """A job for a list."""
+def _shown(view: WorkspaceView, job: Job | None) -> Any:
+    """What templates show of a job, if there is one."""
+    if job is None:
+        return None
     stages = view.jobs.stages(job.id)
     return {
-        "id": job.id,
-        "number": number_of(job),
-        "state": job.state,
+        **{name: getattr(job, name) for name in ("id", "number", "state", "is_over")},
         "title": job.params.get("title", ""),
         "error": job.error["message"] if job.error else None,
         "stage": stages[-1]["stage"] if stages else None,
@@ -82,7 +80,6 @@ def _shown(view: View, job: Job) -> dict[str, Any]:
         "seconds": None if job.started is None or job.ended is None else job.ended - job.started,
         "result": view.jobs.result(job.id) if job.state == "done" else None,
         "mine": job.params.get("mark") == view.mark,
-        "is_over": job.is_over,
         "handed": bool(job.params.get("handed")),
     }
 
@@ -91,10 +88,10 @@ def _shown(view: View, job: Job) -> dict[str, Any]:
 def run(view: Shown) -> Response:
     """Make a release of the spec as it stands."""
     _start(view, view.text, title="")
-    return RedirectResponse("/explore", status_code=303)
+    return to("/explore")
 
 
-def _start(view: View, text: str, *, title: str) -> Job:
+def _start(view: WorkspaceView, text: str, *, title: str) -> Job:
     """Start the run of a spec; one with faults or open questions is refused before."""
     if view.questions:
         raise RequestError(say("verdict.questions", number=len(view.questions)))
@@ -107,7 +104,7 @@ def _start(view: View, text: str, *, title: str) -> Job:
 @router.post("/explore/try")
 def try_many(request: Request, view: Shown, form: Form) -> Response:
     """Try several k and methods; what a method cannot do for this spec is left out, and told."""
-    ks = [int(typed_number(part, whole=True)) for part in (field(form, "ks") or "5,10,25,50").split(",")]
+    ks = [int(number_of(part)) for part in (field(form, "ks") or "5,10,25,50").split(",")]
     left_out = []
     for method in form.getlist("method") or list(METHODS):
         for k in ks[:12]:
@@ -117,10 +114,10 @@ def try_many(request: Request, view: Shown, form: Form) -> Response:
                 left_out.append(say("explore.left_out", method=say(f"explore.method_{method}"), why=str(error)))
                 break
     flash(request, left_out)
-    return RedirectResponse("/explore", status_code=303)
+    return to("/explore")
 
 
-def _varied(view: View, k: int, method: str) -> str:
+def _varied(view: WorkspaceView, k: int, method: str) -> str:
     """The spec with another k and method."""
     if method not in METHODS:
         raise RequestError(say("explore.no_method"))
@@ -149,60 +146,48 @@ def remove(request: Request, view: Shown, form: Form) -> Response:
 def take(view: Shown, form: Form) -> Response:
     """Make the spec of a run the spec of the page."""
     view.space.write((view.jobs.folder(field(form, "id")) / SPEC).read_text(encoding="utf-8"))
-    return RedirectResponse("/explore", status_code=303)
+    return to("/explore")
 
 
 @router.post("/explore/compare")
 def compare(view: Shown, form: Form) -> Response:
     """Two runs side by side, audited together."""
-    runs = [str(each) for each in form.getlist("id")]
-    if len(runs) != 2 or runs[0] == runs[1]:
+    runs = [str(run) for run in form.getlist("id")]
+    if len(runs) != 2 or runs[0] == runs[1] or any(view.jobs.get(run).state != "done" for run in runs):
         raise RequestError(say("explore.two"))
-    for each in runs:
-        if view.jobs.get(each).state != "done":
-            raise RequestError(say("explore.two"))
     if not any(job.params.get("runs") == runs for job in view.jobs.all("compare")):
         view.jobs.submit("compare", {"runs": runs, "title": "compare"})
-    return RedirectResponse(f"/explore?a={runs[0]}&b={runs[1]}", status_code=303)
+    return to(f"/explore?a={runs[0]}&b={runs[1]}")
 
 
 # --- 5. Utility, 6. Risk ----------------------------------------------------------------------------------------
 
 
-def _chosen(view: View, run: str) -> Job | None:
-    """The run that a page is about: the one named, or the newest that is done."""
+def _chosen(view: WorkspaceView, run: str) -> tuple[Job | None, dict[str, Any]]:
+    """The run that a page is about, the one named or else the newest that is done, and what such pages show of it."""
     done = [job for job in view.runs if job.state == "done"]
-    return next((job for job in done if job.id == run), done[0] if done else None)
+    job = next((job for job in done if job.id == run), done[0] if done else None)
+    report = None if job is None else _read_json(view, job, "report.json")
+    return job, {"job": _shown(view, job), "done": done, "report": report}
 
 
-def report_of(view: View, job: Job) -> dict[str, Any]:
-    """The public report of a run."""
-    path = view.jobs.folder(job.id) / RELEASE / "report.json"
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+def _read_json(view: WorkspaceView, job: Job, name: str) -> dict[str, Any]:
+    """A file of a run's release."""
+    content: dict[str, Any] = json.loads((view.jobs.folder(job.id) / RELEASE / name).read_text(encoding="utf-8"))
+    return content
 
 
 @router.get("/utility")
 def utility(view: Shown, run: str = "", records: bool = False, seed: int = 0) -> Response:
     """What a run is worth."""
-    job = _chosen(view, run)
-    rows, params = None, {"run": job.id if job else "", "seed": seed}
-    if job is not None and records:
-        rows = view.ask("rows", params)
-    measured = next((each for each in view.jobs.all("evaluate") if job and each.params.get("of") == job.id), None)
-    report = None if job is None else report_of(view, job)
-    tiling = None if report is None else report.get("partition")
-    return render(
-        view,
-        "utility",
-        job=None if job is None else _shown(view, job),
-        done=[each for each in view.runs if each.state == "done"],
-        report=report,
-        regions=None if report is None or not tiling else tiling_figure(tiling, report["asked"]["k"]),
-        rows=rows,
-        seed=seed,
-        evaluation=None if measured is None else _shown(view, measured),
-    )
+    job, shown = _chosen(view, run)
+    report, regions, rows, measured = shown["report"], None, None, None
+    if job is not None:
+        measured = next((each for each in view.jobs.all("evaluate") if each.params.get("of") == job.id), None)
+        rows = view.ask("rows", {"run": job.id, "seed": seed}) if records else None
+        if tiling := report.get("partition"):
+            regions = tiling_figure(tiling, report["asked"]["k"])
+    return render(view, "utility", **shown, regions=regions, rows=rows, seed=seed, evaluation=_shown(view, measured))
 
 
 @router.post("/utility/evaluate")
@@ -211,30 +196,24 @@ def evaluate(view: Shown, form: Form) -> Response:
     job = view.jobs.get(field(form, "id"))
     text = (view.jobs.folder(job.id) / SPEC).read_text(encoding="utf-8")
     view.jobs.submit("evaluate", {"of": job.id, "title": "evaluate"}, spec=text)
-    return RedirectResponse(f"/utility?run={job.id}", status_code=303)
+    return to(f"/utility?run={job.id}")
 
 
 @router.get("/risk")
 def risk(view: Shown, run: str = "", records: bool = False, audit: str = "") -> Response:
     """What a run protects, and what the raw table did not; or what a file from elsewhere protects."""
-    job = _chosen(view, run)
+    job, shown = _chosen(view, run)
     asked = {"columns": view.of_role(Role.QUASI_IDENTIFIER), "k": view.k}
-    alone = view.asked("records", asked)
-    if alone is None and records and view.source and asked["columns"]:
-        alone = view.ask("records", asked)
     audits = view.jobs.all("audit")
     foreign = next((each for each in audits if each.id == audit), audits[0] if audits else None)
-    report = None if job is None else report_of(view, job)
     return render(
         view,
         "risk",
-        job=None if job is None else _shown(view, job),
-        done=[each for each in view.runs if each.state == "done"],
-        report=report,
-        alone=alone,
+        **shown,
+        alone=(view.ask if records and view.source and asked["columns"] else view.asked)("records", asked),
         records=records,
-        sizes=None if report is None else group_bars(report["group_sizes"]),
-        foreign=None if foreign is None else _shown(view, foreign),
+        sizes=None if job is None else group_bars(shown["report"]["group_sizes"]),
+        foreign=_shown(view, foreign),
         files=view.space.tables(),
     )
 
@@ -242,22 +221,18 @@ def risk(view: Shown, run: str = "", records: bool = False, audit: str = "") -> 
 @router.post("/risk/audit")
 def audit(view: Shown, form: Form) -> Response:
     """Audit a file from elsewhere."""
-    sent = form.get("file")
-    name = field(form, "source")
-    if isinstance(sent, UploadFile) and sent.filename:
-        name = view.space.upload(sent.filename, sent.file)
+    name = uploaded(view, form) or field(form, "source")
     view.space.inside(name)
     k = field(form, "k").strip()
     params = {
         "source": name,
-        "quasi_identifiers": [part.strip() for part in field(form, "quasi_identifiers").split(",") if part.strip()],
-        "sensitive": [part.strip() for part in field(form, "sensitive").split(",") if part.strip()],
-        "k": int(typed_number(k, whole=True)) if k else None,
+        **{key: parts_of(field(form, key)) for key in ("quasi_identifiers", "sensitive")},
+        "k": int(number_of(k)) if k else None,
         "title": name.rpartition("/")[2],
     }
     job = view.jobs.submit("audit", params)
     view.jobs.wait(job.id, 2)
-    return RedirectResponse(f"/risk?audit={job.id}#foreign", status_code=303)
+    return to(f"/risk?audit={job.id}#foreign")
 
 
 # --- 7. Hand over -----------------------------------------------------------------------------------------------
@@ -266,28 +241,20 @@ def audit(view: Shown, form: Form) -> Response:
 @router.get("/handover")
 def handover(request: Request, view: Shown, run: str = "") -> Response:
     """What is handed on, and what stays."""
-    job = _chosen(view, run)
+    job, shown = _chosen(view, run)
     return render(
         view,
         "handover",
-        job=None if job is None else _shown(view, job),
-        done=[each for each in view.runs if each.state == "done"],
-        report=None if job is None else report_of(view, job),
-        hashes={} if job is None else _hashes(view, job),
-        broken=[] if job is None else [each for each in together.broken(view) if job.id in each.ids and each.handed],
+        **shown,
+        hashes={} if job is None else _read_json(view, job, "manifest.json")["files"],
+        broken=[pair for pair in together.broken(view) if job is not None and job.id in pair.ids and pair.handed],
         is_current=job is not None and job.params.get("mark") == view.mark,
         has_browser=_browser() is not None,
         address=str(request.base_url).rstrip("/"),
     )
 
 
-def _hashes(view: View, job: Job) -> dict[str, str]:
-    """The hashes of the files that are handed on."""
-    manifest = json.loads((view.jobs.folder(job.id) / RELEASE / "manifest.json").read_text(encoding="utf-8"))
-    return dict(manifest["files"])
-
-
-def _done(view: View, job_id: str) -> Path:
+def _done(view: WorkspaceView, job_id: str) -> Path:
     job = view.jobs.get(job_id)
     if job.kind != "run" or job.state != "done":
         raise RequestError(say("handover.not_done"))
@@ -342,20 +309,11 @@ def report_pdf(view: Shown, job_id: str) -> Response:
         raise RequestError(say("handover.no_browser"))
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         target = Path(folder) / "report.pdf"
-        words = [
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--no-pdf-header-footer",
-            f"--user-data-dir={folder}/user",
-        ]
+        words = ["headless", "no-sandbox", "disable-gpu", "no-pdf-header-footer", f"user-data-dir={folder}/user"]
+        command = [browser, *(f"--{word}" for word in (*words, f"print-to-pdf={target}")), source.as_uri()]
         with suppress(subprocess.SubprocessError, OSError):
-            subprocess.run(  # noqa: S603 - a browser of this machine, on a page of ours that holds no script
-                [browser, *words, f"--print-to-pdf={target}", source.as_uri()],
-                timeout=60,
-                check=True,
-                capture_output=True,
-            )
+            # A browser of this machine, on a page of ours that holds no script.
+            subprocess.run(command, timeout=60, check=True, capture_output=True)  # noqa: S603
         if not target.is_file():
             raise RequestError(say("handover.no_browser"))
         body = target.read_bytes()
@@ -383,10 +341,9 @@ def risk_map(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         risk, detail = _number(run["result"].get("highest")), _number(run["result"].get("detail"))
         if risk is not None and detail is not None:
             points.append({"run": run, "risk": risk, "detail": detail, "x": _across(risk), "y": _up(detail)})
-    ticks = [(_across(risk), f"{100 * risk:g} %") for risk in (0.002, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)]
     return {
         "points": points,
-        "across": ticks,
+        "across": [(_across(risk), f"{100 * risk:g} %") for risk in (LEAST, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)],
         "up": [(_up(share), f"{100 * share:.0f} %") for share in (0, 0.25, 0.5, 0.75, 1)],
         "thresholds": [(_across(risk), name) for risk, name in ((0.05, "0.05"), (0.09, "EMA 0.09"), (0.2, "0.2"))],
         "width": WIDTH,
@@ -409,9 +366,9 @@ def group_bars(sizes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Bars of group sizes, as a public report has them."""
     bars = []
     for entry in sizes:
-        persons, groups = _number(entry["persons"]), _number(entry["groups"])
-        if persons is not None:
-            low, high = entry["low"], entry["high"]
-            name = str(low) if low == high else f"{low}–{high}" if high is not None else f"≥ {low}"
-            bars.append({"name": name, "low": low, "persons": int(persons), "groups": int(groups or 0)})
+        low, high = entry["low"], entry["high"]
+        name = str(low) if low == high else f"{low}–{high}" if high is not None else f"≥ {low}"
+        if (persons := _number(entry["persons"])) is not None:
+            groups = int(_number(entry["groups"]) or 0)
+            bars.append({"name": name, "low": low, "persons": int(persons), "groups": groups})
     return bars

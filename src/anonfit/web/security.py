@@ -21,19 +21,19 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    b"frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'self'"
 """Of pages that anonfit wrote as files: they have their style inside, and nothing may run."""
-HEADERS = {
-    "cache-control": "no-store",
-    "content-security-policy": POLICY,
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "referrer-policy": "same-origin",
-    "x-content-type-options": "nosniff",
-}
+HEADERS = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", POLICY),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"same-origin"),
+    (b"x-content-type-options", b"nosniff"),
+)
 OPEN = ("/static/",)
 """What everybody may have: style and script, which tell nothing."""
 
@@ -113,24 +113,18 @@ class Guard:
         await self._bounded(scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: MutableMapping[str, str]) -> tuple[int, str, str] | None:
-        if (
-            sum(name == b"host" for name, _ in scope["headers"]) != 1
-            or headers.get("host", "").lower() not in self.hosts
-        ):
+        given = [value.decode("latin-1").lower() for name, value in scope["headers"] if name.lower() == b"host"]
+        if len(given) != 1 or given[0] not in self.hosts:
             return 403, "Host", "this server answers under its own address only; use the one that it printed."
-        origin, own = headers.get("origin"), f"{self.scheme}://{headers['host'].lower()}"
-        if origin is not None and origin.lower() != own:
+        origin, is_change = headers.get("origin"), scope["method"] not in SAFE
+        is_foreign = origin is not None and origin.lower() != f"{self.scheme}://{given[0]}"
+        from_elsewhere = headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
+        if is_foreign or (is_change and from_elsewhere):
             return 403, "Origin", "the request comes from a page of another site, and is refused."
-        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none") and scope["method"] not in SAFE:
-            return 403, "Origin", "the request comes from a page of another site, and is refused."
-        by_bearer = self.keys.is_bearer(headers.get("authorization", ""))
-        if scope["method"] not in SAFE and origin is None and not by_bearer:
+        if is_change and origin is None and not self.keys.is_bearer(headers.get("authorization", "")):
             return 403, "Origin", "a change needs an Origin header, as browsers send it, or the bearer token."
-        if (
-            int(headers.get("content-length") or 0) > self.largest
-            if headers.get("content-length", "0").isdigit()
-            else True
-        ):
+        length = headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > self.largest:
             return 413, "TooLarge", _too_large(self.largest)
         return None
 
@@ -148,12 +142,11 @@ class Guard:
         if session is None and not self._is_known(scope, headers):
             await self._refuse(scope, send, 403, "Token", UNKNOWN)
             return
-        secure = "; Secure" if self.scheme == "https" else ""
-        answer = [(b"location", b"/"), *_encoded(HEADERS)]
+        answer = [(b"location", b"/"), *HEADERS]
         if session is not None:
-            answer.append(
-                (b"set-cookie", f"{self.cookie}={session}; HttpOnly; SameSite=Strict; Path=/{secure}".encode())
-            )
+            secure = "; Secure" if self.scheme == "https" else ""
+            cookie = f"{self.cookie}={session}; HttpOnly; SameSite=Strict; Path=/{secure}"
+            answer.append((b"set-cookie", cookie.encode()))
         await send({"type": "http.response.start", "status": 303, "headers": answer})
         await send({"type": "http.response.body", "body": b""})
 
@@ -178,7 +171,7 @@ class Guard:
                 return
             if message["type"] == "http.response.start":
                 given = {name.lower() for name, _ in message["headers"]}
-                more = [(name, value) for name, value in _encoded(HEADERS) if name not in given]
+                more = [(name, value) for name, value in HEADERS if name not in given]
                 message = {**message, "headers": [*message["headers"], *more]}
             await send(message)
 
@@ -190,7 +183,7 @@ class Guard:
         from anonfit.web.answers import refusal
 
         kind_of_answer, body = refusal(scope["path"], kind, words)
-        headers = [(b"content-type", kind_of_answer), (b"content-length", str(len(body)).encode()), *_encoded(HEADERS)]
+        headers = [(b"content-type", kind_of_answer), (b"content-length", str(len(body)).encode()), *HEADERS]
         if status == 401:
             headers.append((b"www-authenticate", b"Bearer"))
         await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -209,7 +202,3 @@ def _token(scope: Scope) -> str | None:
 
 def _too_large(largest: int) -> str:
     return f"the request is larger than the {largest / 2**20:,.0f} MB that are allowed; allow more (--upload)."
-
-
-def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
-    return [(name.encode(), value.encode()) for name, value in headers.items()]

@@ -50,6 +50,11 @@ class Place:
         """Of its address."""
         return "https" if self.certificate is not None else "http"
 
+    @property
+    def name(self) -> str:
+        """The host as addresses have it."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
     def checked(self) -> Place:
         """The place, if it may be served at."""
         if not self.is_local and (self.token_file is None or self.certificate is None or self.key is None):
@@ -65,14 +70,7 @@ class Place:
 
 
 def serve(
-    folder: Path,
-    place: Place,
-    *,
-    browser: bool = True,
-    as_json: bool = False,
-    memory: int | None = None,
-    seconds: float = 4 * 3600,
-    upload: int = 8 << 30,
+    folder: Path, place: Place, *, browser: bool, as_json: bool, memory: int | None, seconds: float, upload: int
 ) -> None:
     """Serve the page of a folder until it is interrupted."""
     place.checked()
@@ -83,24 +81,20 @@ def serve(
         from anonfit.web.app import application
         from anonfit.web.jobs import Jobs, Limits
         from anonfit.web.security import Keys
-        from anonfit.web.workspace import Workspace
+        from anonfit.web.workspace import Workspace, replace_text
     except ModuleNotFoundError as error:
         raise MissingPackage(str(error.name), "web", "anonfit web") from None
     space = Workspace.of(folder)
     lock = _alone(space.state / "lock")
     keys = Keys() if place.token_file is None else Keys(bearer=_token(place.token_file))
-    _write_private(space.state / "token", keys.bearer)
+    replace_text(space.state / "token", keys.bearer + "\n")
     tempfile.tempdir = str(space.state / "incoming")  # what is sent is put aside here, not in a shared place
     space.sweep(SWEPT)
     sockets, port = _socket(place)
-    cores = os.cpu_count() or 1
-    limits = Limits(
-        memory=memory or int(available_memory() * 0.8), seconds=seconds, at_once=max(1, cores // 2), upload=upload
-    )
-    jobs = Jobs(space, limits)
+    memory, at_once = memory or int(available_memory() * 0.8), max(1, (os.cpu_count() or 1) // 2)
+    jobs = Jobs(space, Limits(memory=memory, seconds=seconds, at_once=at_once, upload=upload))
     app = application(jobs, keys, hosts=_names(place, port), scheme=place.scheme, port=port)
-    host = f"[{place.host}]" if ":" in place.host else place.host
-    address = f"{place.scheme}://{host}:{port}/?token={keys.ticket()}"
+    address = f"{place.scheme}://{place.name}:{port}/?token={keys.ticket()}"
     token = str(space.state / "token")
     sys.stdout.write((json.dumps({"address": address, "token_file": token}) if as_json else address) + "\n")
     sys.stdout.flush()
@@ -115,8 +109,8 @@ def serve(
         server_header=False,
         date_header=False,
         timeout_graceful_shutdown=1,
-        ssl_certfile=None if place.certificate is None else str(place.certificate),
-        ssl_keyfile=None if place.key is None else str(place.key),
+        ssl_certfile=place.certificate,
+        ssl_keyfile=place.key,
     )
     try:
         uvicorn.Server(config).run(sockets=list(sockets))
@@ -147,9 +141,8 @@ def _socket(place: Place) -> tuple[Sequence[socket.socket], int]:
 def _names(place: Place, port: int) -> list[str]:
     """What a browser may call the server."""
     hosts = ["127.0.0.1", "localhost", "[::1]"] if place.is_local else []
-    own = f"[{place.host}]" if ":" in place.host else place.host
     usual = 443 if place.scheme == "https" else 80
-    return [name for host in {own, *hosts} for name in (f"{host}:{port}", *([host] if port == usual else []))]
+    return [name for host in {place.name, *hosts} for name in (f"{host}:{port}", *([host] if port == usual else []))]
 
 
 def _token(path: Path) -> str:
@@ -163,12 +156,6 @@ def _token(path: Path) -> str:
             f"--token-file {path}: a token has at least 20 plain characters; make one with openssl rand -hex 32."
         )
     return token
-
-
-def _write_private(path: Path, text: str) -> None:
-    from anonfit.web.workspace import replace_text
-
-    replace_text(path, text + "\n")
 
 
 def _alone(path: Path) -> int:
@@ -220,12 +207,5 @@ def web(
     folder; whatever the page does is an edit of the folder's spec.toml.
     """
     place = Place(host, port, token_file, tls_certificate, tls_key)
-    serve(
-        folder,
-        place,
-        browser=not no_browser,
-        as_json=as_json,
-        memory=_bytes("memory", memory) if memory else None,
-        seconds=time,
-        upload=_bytes("upload", upload),
-    )
+    most, largest = _bytes("memory", memory) if memory else None, _bytes("upload", upload)
+    serve(folder, place, browser=not no_browser, as_json=as_json, memory=most, seconds=time, upload=largest)

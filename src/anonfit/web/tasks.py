@@ -18,14 +18,26 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import numpy as np
+import polars as pl
+
+from anonfit.api import load_table, run
+from anonfit.auditing.api import audit
 from anonfit.cli.showing import error_facts
 from anonfit.errors import RequestError
+from anonfit.release.bind import source_of
+from anonfit.release.folder import audit_release
+from anonfit.release.run import read_source
 from anonfit.runtime.process import Stage
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import parse_spec, parse_toml
+from anonfit.tables.schema import Column, Role
 from anonfit.web.jobs import JOB, RELEASE, RESULT, STAGES
-from anonfit.web.looking import combinations_of, histogram, look, read_data, records_of, values_of
+from anonfit.web.looking import combinations_of, frequent_values, histogram, look, read_data, records_of, values_of
 from anonfit.web.workspace import RUNS, SPEC, Workspace, replace_text
+from anonfit.workload.parsing import parse_predicate
+from anonfit.workload.predicates import kinds_of
+from anonfit.workload.truth import holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +49,10 @@ class Task:
     params: Mapping[str, Any]
     stage: Stage
 
-    def spec(self) -> Spec:
-        """The job's own spec, whose paths stay inside of the workspace."""
-        text = (self.folder / SPEC).read_text(encoding="utf-8")
+    def spec(self, job_id: str | None = None) -> Spec:
+        """The job's own spec, or that of an earlier job, whose paths stay inside of the workspace."""
+        folder = self.folder if job_id is None else self.space.inside(f"{RUNS}/{job_id}")
+        text = (folder / SPEC).read_text(encoding="utf-8")
         self.space.contain(parse_toml(text, "the spec"))
         return parse_spec(text, folder=self.space.root)
 
@@ -49,21 +62,18 @@ class Task:
         self.space.contain({"data": given})
         return given
 
+    def rows(self) -> pl.DataFrame:
+        """The rows of that table."""
+        return read_data(self.space.root, self.data())
+
     def release(self, job_id: str) -> Path:
         """The release of an earlier job."""
         return self.space.inside(f"{RUNS}/{job_id}/{RELEASE}")
 
 
 def _run(task: Task) -> dict[str, Any]:
-    """Make and publish a release: what `anonfit run` does."""
-    from anonfit.api import run
-
-    release = run(task.spec(), task.folder / RELEASE, stage=task.stage)
-    return summary(release.report)
-
-
-def summary(report: Mapping[str, Any]) -> dict[str, Any]:
-    """What a list of runs shows of a public report."""
+    """Make and publish a release, as `anonfit run` does; what a list of runs shows of its public report."""
+    report = run(task.spec(), task.folder / RELEASE, stage=task.stage).report
     audit, asked, lost = report["audit"], report["asked"], report.get("columns_lost") or {}
     targets = (report.get("comparison") or {}).get("targets") or []
     return {
@@ -82,27 +92,11 @@ def summary(report: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _look(task: Task) -> dict[str, Any]:
-    return look(task.space.root, task.data(), int(task.params.get("k", 10)))
-
-
-def _values(task: Task) -> dict[str, Any]:
-    return values_of(task.space.root, task.data(), str(task.params["column"]))
-
-
-def _combinations(task: Task) -> dict[str, Any]:
-    frame = read_data(task.space.root, task.data())
-    return combinations_of(frame, task.params["columns"], int(task.params["k"]))
-
-
 def _records(task: Task) -> dict[str, Any]:
     """The raw table's own risk: who is alone, and why."""
-    from anonfit.auditing.api import audit
-
-    frame = read_data(task.space.root, task.data())
-    columns = list(task.params["columns"])
-    found = records_of(frame, columns, int(task.params["k"]))
-    return {**found, "audit": _risks(audit(frame, quasi_identifiers=columns).to_dict())}
+    frame, columns = task.rows(), list(task.params["columns"])
+    risks = _risks(audit(frame, quasi_identifiers=columns).to_dict())
+    return {**records_of(frame, columns, int(task.params["k"])), "audit": risks}
 
 
 def _risks(audit: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,12 +107,7 @@ def _risks(audit: Mapping[str, Any]) -> dict[str, Any]:
 
 def _count(task: Task) -> dict[str, Any]:
     """How many rows a selection selects."""
-    from anonfit.tables.schema import Column, Role
-    from anonfit.workload.parsing import parse_predicate
-    from anonfit.workload.predicates import kinds_of
-    from anonfit.workload.truth import holds
-
-    frame = read_data(task.space.root, task.data())
+    frame = task.rows()
     kinds = kinds_of([Column(name, Role.INSENSITIVE) for name in frame.columns], frame)
     predicate = parse_predicate(str(task.params["where"]), kinds)
     return {"rows": int(holds(predicate, frame).sum()), "of": frame.height}
@@ -126,14 +115,7 @@ def _count(task: Task) -> dict[str, Any]:
 
 def _rows(task: Task) -> dict[str, Any]:
     """Raw rows beside what the release says of them, those of a group together."""
-    import numpy as np
-    import polars as pl
-
-    from anonfit.api import load_table
-    from anonfit.release.bind import source_of
-    from anonfit.release.run import read_source
-
-    spec = parse_spec((task.space.inside(f"{RUNS}/{task.params['run']}/{SPEC}")).read_text(), folder=task.space.root)
+    spec = task.spec(str(task.params["run"]))
     recoding = load_table(task.release(str(task.params["run"]))).recoding
     frame = read_source(spec, source_of(spec))[1]
     names = list(recoding.quasi_identifiers)
@@ -144,31 +126,26 @@ def _rows(task: Task) -> dict[str, Any]:
     chosen = chosen[np.argsort(groups[chosen], kind="stable")][:60]
     return {
         "columns": names,
-        "before": [[_text(value) for value in row] for row in frame.select(names)[chosen].iter_rows()],
-        "after": [[_text(value) for value in row] for row in recoded[chosen].iter_rows()],
+        "before": _texts(frame.select(names)[chosen]),
+        "after": _texts(recoded[chosen]),
         "groups": np.unique(groups[chosen], return_inverse=True)[1].tolist(),
         "distributions": [_distribution(frame[name], recoded[name]) for name in names],
     }
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)[:60]
+def _texts(frame: pl.DataFrame) -> list[list[str | None]]:
+    return [[None if value is None else str(value)[:60] for value in row] for row in frame.iter_rows()]
 
 
-def _distribution(before: Any, after: Any) -> dict[str, Any]:
+def _distribution(before: pl.Series, after: pl.Series) -> dict[str, Any]:
     """The frequent values of a column before and after."""
-    counts = after.drop_nulls().cast(str).value_counts(sort=True, name="rows")
-    labels = [(str(value), int(rows)) for value, rows in counts.head(14).iter_rows()]
-    rest = len(after) - sum(rows for _, rows in labels)
-    after_bars = [*labels, ("…", rest)] if rest else labels
-    return {"column": before.name, "before": histogram(before), "after": after_bars, "labels": counts.height}
+    counts = after.drop_nulls().cast(pl.String).value_counts(sort=True, name="rows")
+    bars = frequent_values(counts, len(after))
+    return {"column": before.name, "before": histogram(before), "after": bars, "labels": counts.height}
 
 
 def _audit(task: Task) -> dict[str, Any]:
     """Audit any file, or a release folder, of the workspace."""
-    from anonfit.auditing.api import audit
-    from anonfit.release.folder import audit_release
-
     task.stage("Auditing")
     place = task.space.inside(str(task.params["source"]))
     asked = {name: task.params[name] for name in ("k", "max_risk") if task.params.get(name)}
@@ -181,19 +158,12 @@ def _audit(task: Task) -> dict[str, Any]:
     return _risks(found.to_dict()) | {"quasi_identifiers": names}
 
 
-def _names(task: Task) -> dict[str, Any]:
-    """The columns of a file."""
-    return {"columns": read_data(task.space.root, task.data()).columns}
-
-
 def _compare(task: Task) -> dict[str, Any]:
     """Releases side by side, and every two of them together against their table."""
     from anonfit.evaluation.comparing import compare
-    from anonfit.release.bind import source_of
 
     runs = [str(run) for run in task.params["runs"]]
-    text = task.space.inside(f"{RUNS}/{runs[0]}/{SPEC}").read_text(encoding="utf-8")
-    source = source_of(parse_spec(text, folder=task.space.root))
+    source = source_of(task.spec(runs[0]))
     names = [run.partition("-")[0] for run in runs]
     found = compare(*(task.release(run) for run in runs), source=source, names=names, stage=task.stage)
     (task.folder / "compare.html").write_text(found.to_html(), encoding="utf-8")
@@ -203,47 +173,43 @@ def _compare(task: Task) -> dict[str, Any]:
 def _together(task: Task) -> dict[str, Any]:
     """Which of some pairs of releases of one table break k together."""
     from anonfit.evaluation.comparing import Side, together
-    from anonfit.release.bind import source_of
 
-    found = []
+    pairs = []
     for runs in task.params["pairs"]:
-        specs = [
-            parse_spec(task.space.inside(f"{RUNS}/{run}/{SPEC}").read_text(encoding="utf-8"), folder=task.space.root)
-            for run in runs
-        ]
+        specs = [task.spec(run) for run in runs]
         places = [(run.partition("-")[0], task.release(run)) for run in runs]
         sides = [Side(*place, spec.privacy.k) for place, spec in zip(places, specs, strict=True)]
-        told: dict[str, Any] = {"holds": None, "k": min(side.k for side in sides), "joint": None}
+        pair: dict[str, Any] = {"holds": None, "k": min(side.k for side in sides), "joint": None}
         with suppress(RequestError):  # two that cannot be audited together are not told of
-            told = together(sides, source_of(specs[0]), task.stage)[0]
-        share = (told["joint"] or {}).get("persons_below_k")
-        found.append({"runs": runs, "k": told["k"], "holds": told["holds"], "share": share})
-    return {"pairs": found}
+            pair = together(sides, source_of(specs[0]), task.stage)[0]
+        share = (pair["joint"] or {}).get("persons_below_k")
+        pairs.append({"runs": runs, "k": pair["k"], "holds": pair["holds"], "share": share})
+    return {"pairs": pairs}
 
 
 def _evaluate(task: Task) -> dict[str, Any]:
     """How well models do that are taught with releases."""
     from anonfit.evaluation.grid import evaluate
 
-    def progress(done: int, all_of_them: int, name: str) -> None:
-        task.stage(f"{done} of {all_of_them}: {name}")
-
     task.stage("Evaluating")
-    words = {"learners": ("tree", "logistic-regression"), "folds": int(task.params.get("folds", 5))}
-    found = evaluate(task.spec(), methods=("spec", "median", "original", "removed"), **words, progress=progress)  # type: ignore[arg-type]
+    found = evaluate(
+        task.spec(),
+        learners=("tree", "logistic-regression"),
+        folds=5,
+        progress=lambda done, jobs, name: task.stage(f"{done} of {jobs}: {name}"),
+    )
     return {"summary": json.loads(found.summary().write_json()), "folds": found.folds}
 
 
 TASKS: Mapping[str, Callable[[Task], dict[str, Any]]] = {
     "run": _run,
-    "look": _look,
-    "values": _values,
-    "combinations": _combinations,
+    "look": lambda task: look(task.space.root, task.data()),
+    "values": lambda task: values_of(task.rows(), str(task.params["column"])),
+    "combinations": lambda task: combinations_of(task.rows(), task.params["columns"], int(task.params["k"])),
     "records": _records,
     "count": _count,
     "rows": _rows,
     "audit": _audit,
-    "names": _names,
     "compare": _compare,
     "together": _together,
     "evaluate": _evaluate,

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, TypeAlias
 
-from anonfit.web.jobs import Job
-from anonfit.web.views import View, number_of
+from anonfit.web.views import WorkspaceView
 
 Pair: TypeAlias = tuple[str, str]
 NEWEST = 5
@@ -30,21 +29,16 @@ class Broken:
     """How many of the two were handed over."""
 
 
-def pairs_of(view: View) -> list[Pair]:
+def pairs_of(view: WorkspaceView) -> list[Pair]:
     """The runs of the table as it is now that are worth an audit together; those of one spec are one release."""
     kept = [job for job in view.runs if job.state == "done" and job.params.get("table") == view.table]
     first = {job.params.get("mark", job.id): job for job in reversed(kept)}
-    newest = sorted(first.values(), key=number_of, reverse=True)
+    newest = sorted(first.values(), key=lambda job: job.number, reverse=True)
     handed = [job for job in newest[NEWEST:] if job.params.get("handed")]
-    return [_pair(one, other) for one, other in combinations([*newest[:NEWEST], *handed], 2)]
+    return [(older.id, newer.id) for newer, older in combinations([*newest[:NEWEST], *handed], 2)]
 
 
-def _pair(one: Job, other: Job) -> Pair:
-    left, right = sorted((one, other), key=number_of)
-    return left.id, right.id
-
-
-def ask(view: View) -> bool:
+def ask(view: WorkspaceView) -> bool:
     """Have audited what is due once no run is waited for; whether something is at work."""
     jobs = view.jobs.all("together")
     if any(not job.is_over for job in jobs):
@@ -58,25 +52,22 @@ def ask(view: View) -> bool:
     return bool(due)
 
 
-def make_way(view: View) -> None:
+def make_way(view: WorkspaceView) -> None:
     """A run that somebody starts comes first; what was not audited yet is asked for again later."""
     for job in view.jobs.all("together"):
         if not job.is_over:
             view.jobs.cancel(job.id)
 
 
-def broken(view: View) -> Sequence[Broken]:
+def broken(view: WorkspaceView) -> Sequence[Broken]:
     """The pairs of runs that break k together, those that were handed over first."""
-    found: dict[Pair, dict[str, Any]] = {}
-    for job in view.jobs.all("together"):
-        for each in view.jobs.result(job.id).get("pairs", ()) if job.state == "done" else ():
-            one, other = each["runs"]
-            found[one, other] = each
+    results = [view.jobs.result(job.id) for job in view.jobs.all("together") if job.state == "done"]
+    audited = {tuple(pair["runs"]): pair for result in results for pair in result.get("pairs", ())}
     runs = {job.id: job for job in view.runs}
-    told = []
-    for pair, each in found.items():
-        if each["holds"] is False and all(run in runs for run in pair):
-            both = [runs[run] for run in pair]
-            handed = sum(bool(job.params.get("handed")) for job in both)
-            told.append(Broken((number_of(both[0]), number_of(both[1])), pair, each["k"], each["share"], handed))
-    return sorted(told, key=lambda each: (-each.handed, [-number for number in each.numbers]))
+    broken = []
+    for (one, other), pair in audited.items():
+        if pair["holds"] is False and one in runs and other in runs:
+            handed = sum(bool(runs[run].params.get("handed")) for run in (one, other))
+            numbers = runs[one].number, runs[other].number
+            broken.append(Broken(numbers, (one, other), pair["k"], pair["share"], handed))
+    return sorted(broken, key=lambda pair: (-pair.handed, [-number for number in pair.numbers]))

@@ -13,12 +13,11 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from anonfit.errors import AnonfitError, SpecError
-from anonfit.spec.model import Spec
 from anonfit.spec.parse import parse_spec
 from anonfit.web.answers import page, say
 from anonfit.web.editing import questions_of
 from anonfit.web.jobs import Job, Jobs
-from anonfit.web.workspace import SPEC, Workspace, mark, without_secrets
+from anonfit.web.workspace import Workspace, mark, without_secrets
 
 STEPS = ("table", "columns", "demands", "explore", "utility", "risk", "handover")
 READING = ("missing_policy", "decide", "default_role")
@@ -27,7 +26,7 @@ FIRST_MISSING = ["", "?", "NA"]
 
 
 @dataclass(frozen=True)
-class View:
+class WorkspaceView:
     """The state of the workspace as one page sees it."""
 
     space: Workspace
@@ -81,13 +80,15 @@ class View:
         """What was seen of the table; None if nobody looked yet."""
         return self.jobs.answered("look", {"data": self.data}, state=self.source_state) if self.source else None
 
+    @cached_property
+    def seen(self) -> dict[str, dict[str, Any]]:
+        """What was seen of each column, as far as somebody looked."""
+        return {column["name"]: column for column in (self.profile or {}).get("columns", ())}
+
     def look(self, data: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Look at the table, or at another one."""
-        if data is None:
-            return self.ask("look", {})
-        other = View(self.space, self.jobs)
-        other.__dict__["data"] = dict(data)
-        return other.ask("look", {})
+        data = self.data if data is None else dict(data)
+        return self.jobs.ask("look", {"data": data}, state=self.space.state_of(data.get("source")), seconds=300)
 
     def ask(self, kind: str, params: Mapping[str, Any], seconds: float = 300) -> dict[str, Any]:
         """The answer to a question about the table."""
@@ -103,18 +104,17 @@ class View:
         return questions_of(self.tables)
 
     @cached_property
-    def parsed(self) -> tuple[Spec | None, tuple[str, ...]]:
-        """The spec, or its faults without open questions."""
-        if not self.text:
-            return None, ()
+    def faults(self) -> tuple[str, ...]:
+        """The faults of the spec, without open questions."""
         try:
             self.space.contain(self.tables)
-            return parse_spec(self.text, folder=self.space.root), ()
+            if self.text:
+                parse_spec(self.text, folder=self.space.root)
         except SpecError as error:
-            opened = len(self.questions)
-            return None, error.faults[1 + opened :] if opened else error.faults
+            return error.faults[1 + len(self.questions) :] if self.questions else error.faults
         except AnonfitError as error:
-            return None, (str(error),)
+            return (str(error),)
+        return ()
 
     @property
     def columns(self) -> dict[str, dict[str, Any]]:
@@ -140,7 +140,7 @@ class View:
     @property
     def is_ready(self) -> bool:
         """Whether a release can be made."""
-        return self.source is not None and not self.questions and self.parsed[0] is not None
+        return self.source is not None and not self.questions and not self.faults
 
     @cached_property
     def verdict(self) -> tuple[str, str, str]:
@@ -151,14 +151,13 @@ class View:
             if not job.is_over:
                 stages = self.jobs.stages(job.id)
                 name = stages[-1]["stage"] if stages else say("verdict.waiting")
-                return "busy", say("verdict.running", number=number_of(job), stage=name), "explore"
+                return "busy", say("verdict.running", number=job.number, stage=name), "explore"
         if self.questions:
             where = "columns" if any(place.startswith("columns.") for place in self.questions) else "demands"
             return "open", say("verdict.questions", number=len(self.questions)), where
-        if self.parsed[1]:
-            more = len(self.parsed[1]) - 1
-            words = self.parsed[1][0] + (say("verdict.more", number=more) if more else "")
-            return "bad", words, _step_of(self.parsed[1][0])
+        if self.faults:
+            first, more = self.faults[0], len(self.faults) - 1
+            return "bad", first + (say("verdict.more", number=more) if more else ""), _step_of(first)
         return self._of_runs()
 
     def _of_runs(self) -> tuple[str, str, str]:
@@ -166,15 +165,15 @@ class View:
         if same is None:
             return "ready", say("verdict.ready"), "explore"
         if same.state == "done":
-            result = self.jobs.result(same.id)
-            met = result.get("verdict", {}).get("met", [])
+            verdict = self.jobs.result(same.id).get("verdict", {})
+            met, remarks = verdict.get("met", []), len(verdict.get("not_asked", []))
             words = met[0] if met else say("verdict.done")
-            remarks = len(result.get("verdict", {}).get("not_asked", []))
             words += say("verdict.remarks", number=remarks) if remarks else ""
-            return "good", say("verdict.released", number=number_of(same), words=words), "handover"
+            return "good", say("verdict.released", number=same.number, words=words), "handover"
         if same.state == "cancelled":
-            return "ready", say("verdict.cancelled", number=number_of(same)), "explore"
-        return "bad", say("verdict.failed", number=number_of(same), words=_message(same)), "explore"
+            return "ready", say("verdict.cancelled", number=same.number), "explore"
+        words = str(same.error["message"]) if same.error else ""
+        return "bad", say("verdict.failed", number=same.number, words=words), "explore"
 
     def steps(self, here: str) -> list[dict[str, Any]]:
         """The rail: each step, whether it is done, and how many decisions are open there."""
@@ -198,20 +197,6 @@ class View:
             for number, name in enumerate(STEPS, 1)
         ]
 
-    @property
-    def command(self) -> str:
-        """The command that repeats what the page does."""
-        return f"anonfit run {SPEC} --out release"
-
-
-def number_of(job: Job) -> int:
-    """The number of a run."""
-    return int(job.id.partition("-")[0])
-
-
-def _message(job: Job) -> str:
-    return str(job.error["message"]) if job.error else ""
-
 
 def _step_of(fault: str) -> str:
     """The step where a fault is mended."""
@@ -220,10 +205,10 @@ def _step_of(fault: str) -> str:
     return "table" if fault.startswith(("data.", "version")) else "demands"
 
 
-def view_of(request: Request) -> View:
+def view_of(request: Request) -> WorkspaceView:
     """The state of the workspace, with what is to be told once."""
-    app = request.app
-    return View(app.state.jobs.space, app.state.jobs, tuple(app.state.flashes.pop(_session(request), ())))
+    state = request.app.state
+    return WorkspaceView(state.jobs.space, state.jobs, tuple(state.flashes.pop(_session(request), ())))
 
 
 def _session(request: Request) -> str:
@@ -235,24 +220,20 @@ def flash(request: Request, words: Sequence[str]) -> None:
     request.app.state.flashes.setdefault(_session(request), []).extend(words)
 
 
+def to(path: str) -> RedirectResponse:
+    """To another page, after a form was taken."""
+    return RedirectResponse(path, status_code=303)
+
+
 def back(request: Request, default: str = "/") -> RedirectResponse:
     """To the page that a form was on."""
-    came_from = request.headers.get("hx-current-url") or request.headers.get("referer") or default
-    parts = urlsplit(came_from)
+    parts = urlsplit(request.headers.get("hx-current-url") or request.headers.get("referer") or default)
     local = parts.path if parts.path.startswith("/") and not parts.path.startswith("//") else default
-    return RedirectResponse(f"{local}?{parts.query}" if parts.query else local, status_code=303)
+    return to(f"{local}?{parts.query}" if parts.query else local)
 
 
-def render(view: View, step: str, template: str | None = None, **values: Any) -> HTMLResponse:
+def render(view: WorkspaceView, step: str, template: str | None = None, /, **values: Any) -> HTMLResponse:
     """A page of a step."""
-    kind, words, where = view.verdict
-    return HTMLResponse(
-        page(
-            template or f"{step}.html",
-            view=view,
-            step=step,
-            steps=view.steps(step),
-            verdict={"kind": kind, "words": words, "where": where},
-            **values,
-        )
-    )
+    verdict = dict(zip(("kind", "words", "where"), view.verdict, strict=True))
+    name = template or f"{step}.html"
+    return HTMLResponse(page(name, view=view, step=step, steps=view.steps(step), verdict=verdict, **values))

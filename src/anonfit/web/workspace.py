@@ -83,15 +83,13 @@ class Workspace:
 
     def tables(self) -> list[tuple[str, int]]:
         """The tables in the folder and among the uploads: their names and sizes."""
-        found = []
-        for folder in (self.root, self.root / UPLOADS):
-            for path in sorted(folder.iterdir()):
-                if path.is_file() and not path.name.startswith("."):
-                    with suppress(RequestError):
-                        format_of(path)
-                        self.inside(str(path.relative_to(self.root)))
-                        found.append((path.relative_to(self.root).as_posix(), path.stat().st_size))
-        return found
+        tables = []
+        for path in (*sorted(self.root.iterdir()), *sorted((self.root / UPLOADS).iterdir())):
+            name = path.relative_to(self.root).as_posix()
+            with suppress(RequestError):
+                if self.inside(name).is_file() and format_of(path):
+                    tables.append((name, path.stat().st_size))
+        return tables
 
     def state_of(self, source: str | None) -> str:
         """What changes when a table does."""
@@ -107,7 +105,10 @@ class Workspace:
 
     def upload(self, name: str, file: BinaryIO, *, folder: str = UPLOADS) -> str:
         """Put a file that somebody sent among the uploads; the name that it got. What has the name already stays."""
-        safe = _safe_name(name)
+        last = re.split(r"[/\\]", name)[-1]
+        safe = re.sub(r"[^\w.\- ]", "_", last).strip(" .")[-120:].lstrip(".")
+        if not safe:
+            raise RequestError("the file has no name; give it one that ends in .csv or such.")
         place = self.root / folder
         place.mkdir(mode=0o700, exist_ok=True)
         stem, dot, rest = safe.partition(".")
@@ -132,13 +133,13 @@ class Workspace:
 
     def sweep(self, days: float) -> int:
         """Remove uploads and answers that are older than so many days; how many uploads went."""
-        before, gone = time.time() - days * 86400, 0
-        used = str(self.read_tables().get("data", {}).get("source", ""))
-        for path in (*(self.root / UPLOADS).iterdir(), *(self.state / "answers").iterdir()):
-            if path.is_file() and path.stat().st_mtime < before and path.relative_to(self.root).as_posix() != used:
-                path.unlink(missing_ok=True)
-                gone += path.parent.name == UPLOADS
-        return gone
+        before = time.time() - days * 86400
+        used = self.root / str(self.read_tables().get("data", {}).get("source", ""))
+        kept = (*(self.root / UPLOADS).iterdir(), *(self.state / "answers").iterdir())
+        old = [path for path in kept if path.is_file() and path.stat().st_mtime < before and path != used]
+        for path in old:
+            path.unlink(missing_ok=True)
+        return sum(path.parent.name == UPLOADS for path in old)
 
     # --- the spec -----------------------------------------------------------------------------------------------
 
@@ -220,23 +221,25 @@ class Workspace:
 def _paths(tables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Every path that a spec names, and where."""
 
-    def table(name: str, of: Any = tables) -> Mapping[str, Any]:
-        held = of.get(name, {}) if isinstance(of, Mapping) else {}
-        return held if isinstance(held, Mapping) else {}
+    def setting(*keys: str) -> Any:
+        """What stands under some keys; None where there is nothing, or no table on the way."""
+        held: Any = tables
+        for key in keys:
+            held = held.get(key) if isinstance(held, Mapping) else None
+        return held
 
-    if "source" in table("data"):
-        yield "data.source", table("data")["source"]
-    if is_database(table("output").get("to")):
-        yield "output.to", table("output")["to"]
-    for name, column in table("columns").items():
-        if isinstance(column, Mapping) and isinstance(column.get("taxonomy"), str):
-            yield f"columns.{name}.taxonomy", column["taxonomy"]
-    log = table("query_log", table("workload")).get("path", [])
+    for keys in (("data", "source"), ("method", "start"), ("engine", "spill")):
+        if setting(*keys) is not None:
+            yield ".".join(keys), setting(*keys)
+    if is_database(setting("output", "to")):
+        yield "output.to", setting("output", "to")
+    columns = setting("columns")
+    for name in columns if isinstance(columns, Mapping) else ():
+        if isinstance(taxonomy := setting("columns", name, "taxonomy"), str):
+            yield f"columns.{name}.taxonomy", taxonomy
+    log = setting("workload", "query_log", "path")
     for path in log if isinstance(log, list) else [log]:
         yield "workload.query_log.path", path
-    for section, key in (("method", "start"), ("engine", "spill")):
-        if key in table(section):
-            yield f"{section}.{key}", table(section)[key]
 
 
 def mark(text: str) -> str:
@@ -244,13 +247,12 @@ def mark(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def replace_text(path: Path, text: str, mode: int = 0o600) -> None:
-    """Give a file a new text in one step."""
+def replace_text(path: Path, text: str) -> None:
+    """Give a file that only we can read a new text in one step."""
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    new.touch(mode=0o600, exist_ok=False)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        new.write_text(text, encoding="utf-8")
         new.replace(path)
     except BaseException:
         new.unlink(missing_ok=True)
@@ -260,12 +262,3 @@ def replace_text(path: Path, text: str, mode: int = 0o600) -> None:
 def without_secrets(text: str) -> str:
     """A text in which passwords of addresses are not shown."""
     return ALSO_SECRET.sub(r"\1…", SECRET.sub(r"\1…@", text))
-
-
-def _safe_name(name: str) -> str:
-    """A name of somebody else's file as one that is safe here."""
-    last = re.split(r"[/\\]", name)[-1]
-    safe = re.sub(r"[^\w.\- ]", "_", last).strip(" .")[-120:].lstrip(".")
-    if not safe:
-        raise RequestError("the file has no name; give it one that ends in .csv or such.")
-    return safe
