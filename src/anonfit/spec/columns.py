@@ -21,18 +21,16 @@ from anonfit.tables.schema import ColumnType, Role
 # --- [columns.NAME] ---------------------------------------------------------------------------------------------
 
 
-def _read_domain(given: Given) -> tuple[Any, ...]:
+def _read_domain(given: Given) -> Any:
     value = given.value
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or not value:
-        given.faults.add(
+        return given.refuse(
             f"{given.place} must be a list: [lowest, highest], or the names of a nominal column; found {value!r}."
         )
-        return ()
     if not all(isinstance(item, str | int | float | date | datetime) for item in value):
-        given.faults.add(f"{given.place} must hold numbers, dates or texts; found {value!r}.")
-        return ()
+        return given.refuse(f"{given.place} must hold numbers, dates or texts; found {value!r}.")
     return tuple(value)
 
 
@@ -40,32 +38,27 @@ def _read_taxonomy(given: Given) -> Any:
     value = given.value
     if value is None or isinstance(value, str | Path | Mapping) or hasattr(value, "leaves"):
         return value
-    given.faults.add(f"{given.place} must be the name of a taxonomy file; found {value!r}.")
-    return None
+    return given.refuse(f"{given.place} must be the name of a taxonomy file; found {value!r}.")
 
 
-def _read_codes(given: Given) -> tuple[str, ...]:
+def _read_codes(given: Given) -> Any:
     """Texts, and numbers as texts, that mean missing."""
-    value = given.value
-    if value is None:
-        return ()
-    if isinstance(value, list | tuple) and all(
-        isinstance(code, str | int | float) and not isinstance(code, bool) for code in value
+    codes = given.table.get(given.key, ())
+    if isinstance(codes, list | tuple) and not any(
+        isinstance(code, bool) or not isinstance(code, str | int | float) for code in codes
     ):
-        return tuple(code if isinstance(code, str) else f"{code:.17g}" for code in value)
-    given.faults.add(f'{given.place} must be a list such as ["-9"]; found {value!r}.')
-    return ()
+        return tuple(code if isinstance(code, str) else f"{code:.17g}" for code in codes)
+    return given.refuse(f'{given.place} must be a list such as ["-9"]; found {codes!r}.')
 
 
-def _read_waiver(given: Given) -> str | None:
+def _read_waiver(given: Given) -> Any:
     """What a column itself can say of diversity: that none is asked."""
-    if given.value not in (None, "none"):
-        given.faults.add(
-            f"{given.place} can be 'none' only, with a reason; what is asked of a column stands in "
-            f"[[privacy.diversity]]; found {given.value!r}."
-        )
-        return None
-    return None if given.value is None else "none"
+    if given.value in (None, "none"):
+        return given.value
+    return given.refuse(
+        f"{given.place} can be 'none' only, with a reason; what is asked of a column stands in "
+        f"[[privacy.diversity]]; found {given.value!r}."
+    )
 
 
 COLUMN = declared(
@@ -172,10 +165,7 @@ def without_role(name: str, role: Role, spec: Spec) -> str:
 # --- [[privacy.diversity]] --------------------------------------------------------------------------------------
 
 
-def _read_demand(entry: Any, where: str, faults: Faults) -> DiversitySpec | None:
-    table = faults.table(entry, where)
-    if not isinstance(entry, Mapping):
-        return None
+def _read_demand(table: dict[str, Any], where: str, faults: Faults) -> DiversitySpec | None:
     for key in ("column", "model"):
         if key not in table:
             faults.add(f"{where} has no {key}; a demand names a sensitive column and a model ({', '.join(MODELS)}).")
@@ -184,8 +174,7 @@ def _read_demand(entry: Any, where: str, faults: Faults) -> DiversitySpec | None
     if model is None:
         return None
     given = {key: value for key, value in table.items() if key not in ("column", "model")}
-    for fault in parameter_faults(model, given, where=where):
-        faults.add(fault)
+    faults.sentences += parameter_faults(model, given, where=where)
     return DiversitySpec(column, model, _parameters(model, given)) if column is not None else None
 
 
@@ -314,10 +303,7 @@ def _check_used(name: str, spec: Spec, faults: Faults) -> None:
 QUASI_IDENTIFIER = declared("privacy.quasi_identifiers", QuasiIdentifierSpec)
 
 
-def _read_quasi_identifier(entry: Any, where: str, faults: Faults) -> QuasiIdentifierSpec | None:
-    table = faults.table(entry, where)
-    if not isinstance(entry, Mapping):
-        return None
+def _read_quasi_identifier(table: dict[str, Any], where: str, faults: Faults) -> QuasiIdentifierSpec:
     values = read_section(QUASI_IDENTIFIER, table, faults, where)
     columns = values["columns"] or ()
     if not columns and not faults.within(f"{where}.columns"):
