@@ -252,20 +252,6 @@ def variable_labels(path: Path, encoding: str | None = None) -> dict[str, str]:
 # --- others -------------------------------------------------------------------------------------------------------
 
 
-def scan_json_lines(path: Path, _: Layout = FOUND) -> pl.LazyFrame:
-    """A table of which every line is an object."""
-    import polars as pl
-
-    return pl.scan_ndjson(path, infer_schema_length=None)
-
-
-def scan_avro(path: Path, _: Layout = FOUND) -> pl.LazyFrame:
-    """The table of an Avro file."""
-    import polars as pl
-
-    return pl.read_avro(path).lazy()
-
-
 def scan_orc(path: Path, _: Layout = FOUND) -> pl.LazyFrame:
     """The table of an ORC file."""
     import polars as pl

@@ -14,19 +14,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from anonfit.errors import DataError, RequestError, SpecError
-from anonfit.tables.foreign_files import (
-    STATISTICS,
-    WORKBOOKS,
-    scan_avro,
-    scan_json_lines,
-    scan_orc,
-    scan_statistics,
-    scan_workbook,
-)
+from anonfit.tables.foreign_files import STATISTICS, WORKBOOKS, scan_orc, scan_statistics, scan_workbook
 from anonfit.tables.layout import FOUND, OF_LABELS, OF_SHEETS, OF_TEXTS, Layout
 
 if TYPE_CHECKING:
@@ -92,16 +84,16 @@ class Format(SourceFormat):
     lacks: tuple[str, ...] = ()
 
 
-def _scan_parquet(path: Path, _: Layout = FOUND) -> pl.LazyFrame:
-    import polars as pl
+def _scanned(reader: str, **options: Any) -> Callable[..., pl.LazyFrame]:
+    """A way of polars to read files, which is imported when it is used: not for the help of commands."""
 
-    return pl.scan_parquet(path, glob=False)
+    def scan(path: Path, _: Layout = FOUND) -> pl.LazyFrame:
+        import polars as pl
 
+        rows: pl.LazyFrame = getattr(pl, reader)(path, **options).lazy()
+        return rows
 
-def _scan_arrow(path: Path, _: Layout = FOUND) -> pl.LazyFrame:
-    import polars as pl
-
-    return pl.scan_ipc(path, glob=False)
+    return scan
 
 
 def _sink_csv(rows: pl.LazyFrame, path: Path, form: FileForm = PLAIN) -> None:
@@ -126,10 +118,6 @@ def _opened_csv(form: FileForm) -> tuple[tuple[str, str], ...]:
         ),
         ("Python", f'polars.read_csv("data.csv"{in_python}) or pandas.read_csv("data.csv"{in_pandas})'),
     )
-
-
-def _sink_parquet(rows: pl.LazyFrame, path: Path, _: FileForm = PLAIN) -> None:
-    rows.sink_parquet(path)
 
 
 def _sink_arrow(rows: pl.LazyFrame, path: Path, _: FileForm = PLAIN) -> None:
@@ -157,10 +145,10 @@ FORMATS: dict[str, Format] = {
         Format(
             "parquet",
             (".parquet", ".pq"),
-            _scan_parquet,
+            _scanned("scan_parquet", glob=False),
             grows=6.0,
             knows_rows=True,
-            sink=_sink_parquet,
+            sink=lambda rows, path, _: rows.sink_parquet(path),
             opened=lambda _: (
                 ("Excel", "Data, Get Data, From File, From Parquet"),
                 ("R", 'arrow::read_parquet("data.parquet")'),
@@ -170,7 +158,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "arrow",
             (".arrow", ".feather", ".ipc"),
-            _scan_arrow,
+            _scanned("scan_ipc", glob=False),
             grows=1.5,
             sink=_sink_arrow,
             opened=lambda _: (
@@ -186,8 +174,8 @@ SOURCES: tuple[SourceFormat, ...] = (
     *FORMATS.values(),
     SourceFormat("Excel or OpenDocument", WORKBOOKS, scan_workbook, 12.0, layout=OF_SHEETS),
     SourceFormat("SPSS, Stata or SAS", STATISTICS, scan_statistics, 4.0, layout=OF_LABELS),
-    SourceFormat("JSON lines", (".jsonl", ".ndjson"), scan_json_lines, 2.0),
-    SourceFormat("Avro", (".avro",), scan_avro, 4.0),
+    SourceFormat("JSON lines", (".jsonl", ".ndjson"), _scanned("scan_ndjson", infer_schema_length=None), 2.0),
+    SourceFormat("Avro", (".avro",), _scanned("read_avro"), 4.0),
     SourceFormat("ORC", (".orc",), scan_orc, 6.0),
 )
 """All formats that tables are read from."""
