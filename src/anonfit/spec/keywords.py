@@ -30,8 +30,7 @@ KEYWORDS = {
 
 COLUMNS = {setting.keyword: setting.name for setting in COLUMN.settings if setting.keyword}
 """Keywords that give columns a setting."""
-IN_COLUMNS = (*COLUMNS.values(), "release", "missing")
-"""What `columns` may say of a column."""
+IN_COLUMNS = (*COLUMNS.values(), "release", "missing")  # what `columns` may say of a column
 
 ROLES = {
     "quasi_identifiers": Role.QUASI_IDENTIFIER,
@@ -59,8 +58,7 @@ OF_COLUMNS = {
     "release": ("raw columns that are let through although over 90 % of their values are distinct", ()),
 }
 """Keywords about columns that are no setting of a section: what they mean, and their defaults."""
-NOT_RECODING = ("identifiers", "insensitive", "release")
-"""Those of them that `Anonymizer` has not."""
+NOT_RECODING = ("identifiers", "insensitive", "release")  # those of them that `Anonymizer` has not
 
 Documented = TypeVar("Documented", bound=Callable[..., Any])
 
@@ -87,6 +85,9 @@ def keyword_defaults(*, recoding: bool = False) -> dict[str, Any]:
 
 def takes_settings(*, recoding: bool = False) -> Callable[[Documented], Documented]:
     """Let the signature and the documentation of a function, or of a class, name what it takes as `**settings`."""
+    meanings = {name: doc for name, (doc, _) in OF_COLUMNS.items()}
+    meanings |= {name: setting.meaning for name, (_, setting) in KEYWORDS.items()}
+    meanings |= {setting.keyword: f"of columns: {setting.doc}" for setting in COLUMN.settings if setting.keyword}
 
     def describe(taker: Documented) -> Documented:
         function: Any = taker.__init__ if isinstance(taker, type) else taker  # type: ignore[misc]
@@ -99,25 +100,17 @@ def takes_settings(*, recoding: bool = False) -> Callable[[Documented], Document
             if name not in named
         ]
         function.__signature__ = signature(function).replace(parameters=[*own[:-1], *more])
-        if taker.__doc__:
-            taker.__doc__ = _documented(taker.__doc__, [parameter.name for parameter in more])
+        if taker.__doc__:  # at the line that is {settings}, say what each of them means
+            lines = []
+            for name in (parameter.name for parameter in more):
+                plain_text = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", meanings[name]).replace(" (below)", "")
+                plain_text = plain_text.replace("`true`", "`True`").replace("`false`", "`False`")
+                line = f"{name}: {plain_text[:1].upper()}{plain_text[1:]}."
+                lines.append(fill(line, 118, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False))
+            taker.__doc__ = cleandoc(taker.__doc__).replace("    {settings}", "\n".join(lines))
         return taker
 
     return describe
-
-
-def _documented(text: str, names: Iterable[str]) -> str:
-    """A docstring whose `Args:` say what each of the settings means, at the line that is {settings}."""
-    meanings = {name: doc for name, (doc, _) in OF_COLUMNS.items()}
-    meanings |= {name: setting.meaning for name, (_, setting) in KEYWORDS.items()}
-    meanings |= {setting.keyword: f"of columns: {setting.doc}" for setting in COLUMN.settings if setting.keyword}
-    lines = []
-    for name in names:
-        plain_text = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", meanings[name]).replace(" (below)", "")
-        plain_text = plain_text.replace("`true`", "`True`").replace("`false`", "`False`")
-        line = f"{name}: {plain_text[:1].upper()}{plain_text[1:]}."
-        lines.append(fill(line, 118, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False))
-    return cleandoc(text).replace("    {settings}", "\n".join(lines))
 
 
 def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:

@@ -58,8 +58,7 @@ class Faults:
         self.sentences: list[str] = []
         self.unread: set[str] = set()
         """Columns that are declared but could not be read: nothing more is said about them."""
-        self.open: dict[str, str] = {}
-        """Questions that the spec leaves open, by the table they stand in."""
+        self.open: dict[str, str] = {}  # questions that the spec leaves open, by the table they stand in
 
     def add(self, text: str) -> None:
         """Keep a fault."""
@@ -276,8 +275,7 @@ class Setting:
     needs: tuple[str, ...] = ()
     public: Public = Public.NEVER
     public_with: tuple[str, ...] | None = None
-    keyword: str | None = ""
-    """Empty: the keyword argument has the same name; None: there is none."""
+    keyword: str | None = ""  # empty: the keyword argument has the same name; None: there is none
     recodes: bool = True
 
     @property
@@ -352,8 +350,8 @@ def _setting(name: str, entry: dict[str, Any], own: ValueKind | None, held: Any)
 
 def _kind_of(held: Any, named: str | None) -> ValueKind:
     """The kind of a name, or the one that follows from the type of a field, None and `auto` apart."""
-    is_one = get_origin(held) in (None, Literal, tuple)
-    parts = [held] if is_one else [part for part in get_args(held) if part is not type(None)]
+    is_union = get_origin(held) not in (None, Literal, tuple)
+    parts = [part for part in get_args(held) if part is not type(None)] if is_union else [held]
     if Auto in parts:
         parts.remove(Auto)
         return or_auto(_kind_of(parts[0], named))

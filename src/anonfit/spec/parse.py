@@ -14,19 +14,11 @@ from typing import Any
 from anonfit.errors import RequestError, SpecError, listed
 from anonfit.privacy.catalogue import MODELS
 from anonfit.runtime.strict_json import Damaged, JsonPart, read_text
+from anonfit.spec import model
 from anonfit.spec.check import check_algorithm, check_application, check_workload
 from anonfit.spec.columns import COLUMN, check_diversity, distance_of, read_column
 from anonfit.spec.kinds import Faults, Given, Public, Section, Setting, read_section
-from anonfit.spec.model import (
-    VERSION,
-    ColumnSpec,
-    DiversitySpec,
-    EngineSpec,
-    ProposedSpec,
-    SelectionSpec,
-    Spec,
-    WorkloadSpec,
-)
+from anonfit.spec.model import VERSION, ColumnSpec, ProposedSpec, SelectionSpec, Spec
 from anonfit.spec.settings import SECTIONS, TARGET
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
 from anonfit.tables.sources import FORMATS, is_database, shown_address
@@ -34,8 +26,7 @@ from anonfit.tables.sources import FORMATS, is_database, shown_address
 PUBLIC = ("version", "data", "columns", "privacy", "output")
 PUBLIC_TOO = ("workload", "method", "decisions", "report")
 MOST_SELECTIONS = 1_000_000
-DEEPEST_SETTING = 10
-"""Names in the key of a setting."""
+DEEPEST_SETTING = 10  # names in the key of a setting
 TOP = ("version", "decisions", "data", "columns", "privacy", "workload", "method", "engine", "output", "report")
 
 
@@ -140,7 +131,7 @@ def _check_layout(spec: Spec, faults: Faults) -> None:
         )
 
 
-def _check_engine(engine: EngineSpec, faults: Faults) -> None:
+def _check_engine(engine: model.EngineSpec, faults: Faults) -> None:
     """Refuse settings that the engine does not use."""
     if engine.name == "spark" and engine.memory is not None:
         faults.add("engine.memory is not for engine.name = 'spark': its memory is set by Spark's own settings.")
@@ -321,7 +312,7 @@ def _is_public(setting: Setting, section: Section, spec: Spec) -> bool:
     return setting.public == Public.ALWAYS
 
 
-def _public_demand(demand: DiversitySpec, column: Column, data_type: ColumnType | None) -> dict[str, Any]:
+def _public_demand(demand: model.DiversitySpec, column: Column, data_type: ColumnType | None) -> dict[str, Any]:
     """A demand with the taxonomy or order that it is measured by, which stands nowhere else in a release."""
     allowed = {parameter.name for parameter in MODELS[demand.model].parameters}
     public: dict[str, Any] = {"column": demand.column, "model": demand.model}
@@ -338,7 +329,7 @@ def _public_demand(demand: DiversitySpec, column: Column, data_type: ColumnType 
     return public
 
 
-def _public_workload(shown: dict[str, Any], workload: WorkloadSpec) -> dict[str, Any]:
+def _public_workload(shown: dict[str, Any], workload: model.WorkloadSpec) -> dict[str, Any]:
     """What is told of a workload in another way than a spec has it: selections are counted, targets told whole."""
     public = {name: shown.pop(name) for name in ("denoise", "selections", "weights")}
     public["selections"] = len(workload.selections)

@@ -213,8 +213,7 @@ SELECTIONS = ValueKind(
 
 # --- [workload.query_log] ---------------------------------------------------------------------------------------
 
-MOST_LEARNED = 1_000
-"""More selections would take long to make regions for."""
+MOST_LEARNED = 1_000  # more selections would take long to make regions for
 MOST = whole().that(
     lambda most: 0 <= most <= MOST_LEARNED,
     "{place} must be between 0 and {learned:,}; found {value}.",

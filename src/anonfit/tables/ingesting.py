@@ -15,24 +15,15 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from anonfit.errors import DataError, EngineError, refuse_fork
+from anonfit.tables import reading
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.frames import from_frame
 from anonfit.tables.layout import UNPACKED
-from anonfit.tables.reading import (
-    ReadOptions,
-    files_of,
-    read_table,
-    refuse_too_large,
-    scan_of_types,
-    text_rows,
-    without_codes,
-)
+from anonfit.tables.reading import ReadOptions, files_of
 from anonfit.tables.sources import format_of
 
-HEAD = 1 << 20
-"""Rows that show whether a column has many different values."""
-MANY = 1 << 12
-"""Different values that are many."""
+HEAD = 1 << 20  # rows that show whether a column has many different values
+MANY = 1 << 12  # different values that are many
 
 
 class ScannedColumns:
@@ -96,17 +87,16 @@ def ingest(source: Any, options: ReadOptions, folder: Path) -> Ingested:
 
 def _without_codes(ingested: Ingested, options: ReadOptions, folder: Path) -> Ingested:
     """The files with values that mean missing in single columns as missing."""
-    changed = without_codes(options, ingested.schema)
+    changed = reading.without_codes(options, ingested.schema)
     if not changed:
         return ingested
-    files = []
-    for number, path in enumerate(ingested.files):
-        files.append(folder / f"coded-{number}.parquet")
+    files = tuple(folder / f"coded-{number}.parquet" for number in range(len(ingested.files)))
+    for path, file in zip(ingested.files, files, strict=True):
         rows = pl.scan_parquet(path, glob=False).select(list(ingested.schema))
-        rows.with_columns(changed).sink_parquet(files[-1])
+        rows.with_columns(changed).sink_parquet(file)
         if path.parent == folder:
             path.unlink()
-    return replace(ingested, files=tuple(files))
+    return replace(ingested, files=files)
 
 
 def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
@@ -119,7 +109,7 @@ def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
     if format_of(paths[0]).is_text:
         return _from_text(source, paths, options, folder)
     try:
-        scans = [scan_of_types(path, options) for path in paths]
+        scans = [reading.scan_of_types(path, options) for path in paths]
         schemas = [scan.collect_schema() for scan in scans]
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{paths[0].name} cannot be read as a table: {type(error).__name__}.") from None
@@ -182,7 +172,7 @@ def _from_database(source: DatabaseSource, options: ReadOptions, folder: Path) -
 
 def _in_memory(source: Any, options: ReadOptions, folder: Path) -> Ingested:
     """What must be seen as a whole to be understood: files of different types, or with uneven lines."""
-    return _stored(read_table(source, options), folder, cleaned=True)
+    return _stored(reading.read_table(source, options), folder, cleaned=True)
 
 
 def _stored(frame: pl.DataFrame, folder: Path, *, cleaned: bool) -> Ingested:
@@ -206,7 +196,7 @@ def _from_text(source: Any, paths: Sequence[Path], options: ReadOptions, folder:
 def _text_schema(path: Path, options: ReadOptions, file: Path) -> dict[str, pl.DataType]:
     """Write a text file's rows to a Parquet file; the types of its columns."""
     if path.suffix in UNPACKED:
-        refuse_too_large(path)  # it is unpacked in memory
+        reading.refuse_too_large(path)  # it is unpacked in memory
     files = {"rows": file, "texts": file.with_suffix(".texts.parquet"), "mended": file.with_suffix(".mended.csv")}
 
     def keep(rows: pl.LazyFrame, what: str) -> pl.LazyFrame:
@@ -218,7 +208,7 @@ def _text_schema(path: Path, options: ReadOptions, file: Path) -> dict[str, pl.D
             opened.writelines(pieces)
         return files["mended"]
 
-    rows = text_rows(path, options, dict.fromkeys(options.texts, pl.String()), keep=keep, copy=copy)
+    rows = reading.text_rows(path, options, dict.fromkeys(options.texts, pl.String()), keep=keep, copy=copy)
     for what in ("texts", "mended"):
         files[what].unlink(missing_ok=True)
     return dict(rows.collect_schema())

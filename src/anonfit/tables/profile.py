@@ -21,10 +21,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, listed
-from anonfit.tables import profile_columns
-from anonfit.tables import profile_roles as roles
+from anonfit.tables import profile_columns, profile_roles
 from anonfit.tables.profile_columns import ColumnProfile, profile_column, separation_of
-from anonfit.tables.profile_roles import RAW_LIMIT, ColumnProposal, Proposal, percent, propose_column
+from anonfit.tables.profile_roles import ColumnProposal, Proposal, percent, propose_column, with_counted_persons
 from anonfit.tables.sources import FORMATS
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def proposal_toml(proposal: Proposal, *, source: str, taxonomies: Mapping[str, s
         accepted=accepted,
         missing=[text for text in profile_columns.MISSING_TEXTS if text in seen or text in _USUAL_MISSING],
         formats=list(FORMATS),
-        raw_limit=RAW_LIMIT,
+        raw_limit=profile_roles.RAW_LIMIT,
     )
 
 
@@ -131,7 +130,7 @@ def propose(frame: pl.DataFrame, *, k: int = 10) -> Proposal:
     if not frame.width or not frame.height:
         size = f"{frame.height} rows and {frame.width} columns"
         raise DataError(f"The table has {size}, but roles are proposed from data: give a table with rows.")
-    columns = _with_one_of_each(_with_entity(tuple(propose_column(column) for column in profile(frame))))
+    columns = with_counted_persons([propose_column(column) for column in profile(frame)])
     columns = tuple(_doubted(column, frame) for column in columns)
     links = [column for column in columns if column.role == "quasi-identifier"]
     hashes = [frame[column.name].hash(seed=number).to_numpy() for number, column in enumerate(links)]
@@ -164,36 +163,6 @@ def _doubted(column: ColumnProposal, frame: pl.DataFrame) -> ColumnProposal:
     texts = [column.decision or "", *(doubt.text[:1].upper() + doubt.text[1:] for doubt in doubts)]
     codes = tuple(code for doubt in doubts for code in doubt.codes)
     return replace(column, decision=" ".join(filter(None, texts)), codes=codes)
-
-
-def _with_entity(columns: tuple[ColumnProposal, ...]) -> tuple[ColumnProposal, ...]:
-    """Persons with several rows need one entity column: the strictest candidate; the others are left out."""
-    candidates = [column for column in columns if roles.could_be_entity(column)]
-    if not candidates:
-        return columns
-    best = min(candidates, key=lambda column: column.profile.distinct)
-    return tuple(
-        column
-        if column not in candidates
-        else roles.as_entity(column)
-        if column is best
-        else roles.as_key(column, best.name)
-        for column in columns
-    )
-
-
-def _with_one_of_each(columns: tuple[ColumnProposal, ...]) -> tuple[ColumnProposal, ...]:
-    """One column says how rows count: the first weight, and the first count unless there is an entity."""
-    first: dict[str, str] = {}
-    for column in columns:
-        first.setdefault(column.role, column.name)
-    taken = {"sample-weight": first.get("sample-weight"), "count": first.get("entity") or first.get("count")}
-    return tuple(
-        column
-        if taken.get(column.role, column.name) == column.name
-        else roles.as_only_one(column, str(taken[column.role]))
-        for column in columns
-    )
 
 
 def _together(hashes: Sequence[Hashes], rows: int) -> Hashes:

@@ -75,13 +75,14 @@ def meaning_of(name: str) -> NameMeaning | None:
 
 def is_record_id(name: str) -> bool:
     """Whether the name is that of a number or key: of persons, but also of rows, wards or products."""
-    return has_word(name, "record") or any(_JOINED_ID.match(word) for word in words_of(name))
+    return has_word(name, "record") or any(map(_JOINED_ID.match, words_of(name)))
 
 
 def is_person_id(name: str) -> bool:
     """Whether the name is that of a number or key of persons."""
-    is_joined = any(_JOINED_ID.match(word) for word in words_of(name))
-    return is_joined or (has_word(name, "record") and _has_only(name, "record", "persons"))
+    return any(map(_JOINED_ID.match, words_of(name))) or (
+        has_word(name, "record") and _has_only(name, "record", "persons")
+    )
 
 
 def counts_persons(name: str) -> bool:
@@ -304,10 +305,8 @@ def _date_formats(values: pl.Series, sample: pl.Series) -> list[str]:
 CODES = tuple(map(int, ["-9", "-99", "-999", "-9999", "-8", "-88", "-888", "-7", "-77", "-1"]))
 CODES += tuple(map(int, ["99", "999", "9999", "99999", "98", "998", "9998", "97", "997", "88", "888", "77", "777"]))
 """Numbers that surveys and clinics write for a missing value."""
-LEAST = 5
-"""Rows that a code has at least."""
-MOST_ROWS = 50_000
-"""Rows of a table that are looked at; evenly spaced."""
+LEAST = 5  # rows that a code has at least
+MOST_ROWS = 50_000  # rows of a table that are looked at; evenly spaced
 FEW_WORDS = 5
 
 
@@ -317,8 +316,7 @@ class Suspicion:
 
     column: str
     text: str
-    codes: tuple[str, ...] = ()
-    """Values that may mean missing."""
+    codes: tuple[str, ...] = ()  # values that may mean missing
     is_of_values: bool = True
     """Whether it is about single values, and not about what the column is, by which its role is proposed."""
 

@@ -7,20 +7,12 @@ insensitive: only people who know the data can say so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from anonfit.tables.profile_columns import (
-    ColumnProfile,
-    NameMeaning,
-    counts_persons,
-    has_word,
-    is_person_id,
-    is_record_id,
-    is_sample_weight,
-    meaning_of,
-)
+from anonfit.tables import profile_columns as names
+from anonfit.tables.profile_columns import ColumnProfile, NameMeaning
 
 _ENOUGH_ROWS = 20  # below, "all different" says nothing: so are the ages of ten people
 _MANY_ROWS = 1000  # from here on, a text that nearly always differs is no diagnosis, whatever its name
@@ -32,17 +24,9 @@ _ROWS_PER_CODE = 20
 _MOST_ROWS_PER_PERSON = 100
 _OFTEN_NEW = 0.3
 _OF_PEOPLE = ("a family or household",)
-_DIRECT_SHAPES = (
-    "e-mail addresses",
-    "web addresses",
-    "network addresses",
-    "random identifiers",
-    "bank accounts",
-    "social security numbers",
-    "national identity numbers",
-    "telephone numbers",
-)
+
 _PERSON_SHAPES = ("e-mail addresses", "random identifiers", "social security numbers", "national identity numbers")
+_DIRECT_SHAPES = (*_PERSON_SHAPES, "web addresses", "network addresses", "bank accounts", "telephone numbers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +41,8 @@ class ColumnProposal:
     reason: str
     decision: str | None
     profile: ColumnProfile
-    codes: tuple[str, ...] = ()
-    """Values that may mean missing."""
-    hierarchy: str | None = None
-    """A file beside the table that has groups of its values."""
+    codes: tuple[str, ...] = ()  # values that may mean missing
+    hierarchy: str | None = None  # a file beside the table that has groups of its values
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +69,12 @@ class _Verdict(NamedTuple):
     decision: str | None = None
 
 
-_NOTHING = NameMeaning("", "", frozenset())
-"""What a name means that says nothing we know."""
+_NOTHING = NameMeaning("", "", frozenset())  # what a name means that says nothing we know
 
 
 def propose_column(profile: ColumnProfile) -> ColumnProposal:
     """The first rule that has something to say decides the role."""
-    meaning = meaning_of(profile.name) or _NOTHING
+    meaning = names.meaning_of(profile.name) or _NOTHING
     verdict = next(decided for rule in _RULES if (decided := rule(profile, meaning)) is not None)
     column_type = _type(profile, meaning)
     decisions = [verdict.decision]
@@ -111,41 +92,47 @@ def propose_column(profile: ColumnProfile) -> ColumnProposal:
     )
 
 
-def could_be_entity(column: ColumnProposal) -> bool:
+def _could_be_entity(column: ColumnProposal) -> bool:
     """Whether the column numbers persons who have several rows, by its name or by the shape of its values."""
     profile = column.profile
-    meaning = meaning_of(profile.name) or _NOTHING
+    meaning = names.meaning_of(profile.name) or _NOTHING
     official = meaning.says == "an official number" and column.role == "identifier"
     known = profile.rows - profile.missing
     return (
         profile.rows >= _ENOUGH_ROWS
         and column.type != "date"
-        and (official or is_person_id(profile.name) or profile.shape in _PERSON_SHAPES)
+        and (official or names.is_person_id(profile.name) or profile.shape in _PERSON_SHAPES)
         and profile.distinct < known <= _MOST_ROWS_PER_PERSON * profile.distinct
         and profile.separation > _NEARLY_ALL
     )
 
 
-def as_entity(column: ColumnProposal) -> ColumnProposal:
-    """The column as the one that says which rows are the same person."""
-    profile = column.profile
-    each = (profile.rows - profile.missing) / profile.distinct
-    reason = f"It leads to a person, and a value has {each:.3g} rows on average, so k counts its values."
-    decision = "If it does not number persons, make it an identifier (left out) or a quasi-identifier."
-    return replace(column, role="entity", reason=reason, decision=decision, taxonomy=None)
-
-
-def as_key(column: ColumnProposal, entity: str) -> ColumnProposal:
-    """The column as a second number of persons beside the entity column, left out."""
-    reason = f"It leads to a person, as {entity!r} does, so it is left out."
-    return replace(column, role="identifier", reason=reason, decision=None, taxonomy=None)
-
-
-def as_only_one(column: ColumnProposal, other: str) -> ColumnProposal:
-    """The column left out, because another one already says what rows stand for."""
-    reason = f"{column.reason} A table has one such column, and {other!r} is taken, so it is left out."
-    decision = f"If it is the right one, exchange the roles of it and {other!r}."
-    return replace(column, role="identifier", reason=reason, decision=decision, taxonomy=None)
+def with_counted_persons(columns: Sequence[ColumnProposal]) -> tuple[ColumnProposal, ...]:
+    """The columns, of which one says whom rows stand for. Persons with several rows need an entity: the strictest
+    candidate; other keys of persons are left out, and so are all but the first weight, and all but the first count, or
+    all of these beside an entity.
+    """
+    candidates = [column for column in columns if _could_be_entity(column)]
+    entity = min(candidates, key=lambda column: column.profile.distinct, default=None)
+    taken = {} if entity is None else {"count": entity.name}
+    settled = []
+    for column in columns:
+        role, reason, decision = "identifier", "", None
+        if column is entity:
+            each = (column.profile.rows - column.profile.missing) / column.profile.distinct
+            role = "entity"
+            reason = f"It leads to a person, and a value has {each:.3g} rows on average, so k counts its values."
+            decision = "If it does not number persons, make it an identifier (left out) or a quasi-identifier."
+        elif entity is not None and column in candidates:
+            reason = f"It leads to a person, as {entity.name!r} does, so it is left out."
+        elif column.role in ("sample-weight", "count"):
+            other = taken.setdefault(column.role, column.name)
+            if other != column.name:
+                reason = f"{column.reason} A table has one such column, and {other!r} is taken, so it is left out."
+                decision = f"If it is the right one, exchange the roles of it and {other!r}."
+        changed = replace(column, role=role, reason=reason, decision=decision, taxonomy=None)
+        settled.append(changed if reason else column)
+    return tuple(settled)
 
 
 def percent(share: float) -> str:
@@ -182,10 +169,10 @@ def _never_released(profile: ColumnProfile, _: NameMeaning) -> _Verdict | None:
 
 def _rows_to_persons(profile: ColumnProfile, _: NameMeaning) -> _Verdict | None:
     """Weights and counts change what a row stands for, so only a plain name will do."""
-    if profile.type == "continuous" and is_sample_weight(profile.name):
+    if profile.type == "continuous" and names.is_sample_weight(profile.name):
         reason = "Its name says survey weight: it tells how many people of the population a row speaks for."
         return _Verdict("sample-weight", reason, "If it is a property of the person, make it a quasi-identifier.")
-    if profile.type == "continuous" and counts_persons(profile.name) and "Int" in profile.dtype:
+    if profile.type == "continuous" and names.counts_persons(profile.name) and "Int" in profile.dtype:
         decision = "If each row is one person, make it a quasi-identifier: a wrong count weakens k."
         return _Verdict("count", "Its name says that a row stands for so many persons, so k counts them.", decision)
     return None
@@ -217,9 +204,9 @@ def _direct_name(profile: ColumnProfile, meaning: NameMeaning) -> _Verdict | Non
 
 def _unique(profile: ColumnProfile, meaning: NameMeaning) -> _Verdict | None:
     """Hardly any value comes twice: a key, unless the name points to a quantity or a common property."""
-    record = is_record_id(profile.name)
+    record = names.is_record_id(profile.name)
     if profile.rows < _ENOUGH_ROWS or profile.distinct_share < _NEARLY_ALL:
-        if is_person_id(profile.name) and profile.rows < _ENOUGH_ROWS:
+        if names.is_person_id(profile.name) and profile.rows < _ENOUGH_ROWS:
             reason = "Its name says that it numbers persons, so it identifies the person directly."
             return _Verdict("identifier", reason)
         return None
@@ -319,9 +306,9 @@ def _unclear(profile: ColumnProfile, _: NameMeaning) -> _Verdict:
         decision = "Its values look like ICD codes: make it sensitive if they are diagnoses."
     elif profile.type == "continuous" and profile.distinct_share > RAW_LIMIT:
         decision = "Its numbers nearly all differ. " + decision
-    elif has_word(profile.name, "how_many"):
+    elif names.has_word(profile.name, "how_many"):
         decision = 'If a row stands for so many persons, write role = "count".'
-    elif is_record_id(profile.name):
+    elif names.is_record_id(profile.name):
         decision = "It numbers something: make it an identifier if that is a person."
     return _Verdict("quasi-identifier", reason, decision)
 
@@ -356,8 +343,8 @@ def _are_codes(profile: ColumnProfile) -> bool:
         and profile.shape == "consecutive numbers"
         and 2 <= profile.distinct <= _MOST_CODES
         and profile.rows >= _ROWS_PER_CODE * profile.distinct
-        and not has_word(profile.name, "how_many")
-        and not has_word(profile.name, "measured")
+        and not names.has_word(profile.name, "how_many")
+        and not names.has_word(profile.name, "measured")
     )
 
 

@@ -21,7 +21,7 @@ from anonfit.runtime.process import available_memory
 from anonfit.runtime.strict_json import refuse_endless
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.frames import categorized, from_frame, is_spark, spark_names
-from anonfit.tables.layout import Layout, count_delimiters, has_stray_quotes, unpacked_size
+from anonfit.tables.layout import FileLayout, count_delimiters, has_stray_quotes, unpacked_size
 from anonfit.tables.mending import line_of, mended, plain
 from anonfit.tables.number_signs import may_be_grouped
 from anonfit.tables.sniffing import CsvShape, sniff
@@ -29,7 +29,7 @@ from anonfit.tables.sources import format_of
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOptions(Layout):
+class ReadOptions(FileLayout):
     """How to read: what counts as missing, what a file looks like, which columns are wanted or are texts."""
 
     missing: tuple[str, ...] = ("",)
@@ -135,9 +135,10 @@ def text_rows(
                 return rows
         return _plain_rows(copy(mended(path, shape, options)), plain(shape), options, types, keep)
     except TwoReadings as error:
-        line = line_of(path, shape, options, error.record)
+        column, record = error.args
+        line = line_of(path, shape, options, record)
         raise DataError(
-            f"{path.name}: column '{error.column}': its numbers may have decimals or parted thousands (as in line "
+            f"{path.name}: column '{column}': its numbers may have decimals or parted thousands (as in line "
             f'{line}); write decimal = "." or decimal = "," in [data].'
         ) from None
 
@@ -233,12 +234,9 @@ def _value_types(rows: pl.LazyFrame, shape: CsvShape, options: ReadOptions, want
 
 
 class TwoReadings(Exception):
-    """Numbers of a column that began as whole ones go on with decimals or with parted thousands: nobody can tell."""
-
-    def __init__(self, column: str, record: int) -> None:
-        super().__init__()
-        self.column = column
-        self.record = record
+    """Numbers of a column that began as whole ones go on with decimals or with parted thousands, and nobody can tell
+    which: the column, and the first such record.
+    """
 
 
 def refuse_too_large(path: Path) -> None:
