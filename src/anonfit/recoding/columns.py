@@ -45,11 +45,6 @@ def name_label(name: str) -> str:
     return name
 
 
-def only_name_label(name: str) -> str:
-    """A name that stands alone. One that is an interval stands as it is: no other nominal label begins like it."""
-    return name if _INTERVAL.fullmatch(name) else name_label(name)
-
-
 def interval_label(low: str | None, high: str | None, *, closed: bool = False) -> str:
     """A range of ordered values; None is an open end, and a closed range holds its upper end."""
     if low is None:
@@ -59,11 +54,6 @@ def interval_label(low: str | None, high: str | None, *, closed: bool = False) -
     if closed and low == high:
         return low
     return f"[{low}, {high}{']' if closed else ')'}"
-
-
-def with_missing(label: str) -> str:
-    """A label to which missing values are added."""
-    return OR_MISSING + label
 
 
 @dataclass(frozen=True)
@@ -110,21 +100,23 @@ class Covers:
         return [self._label(listed[begin:end]) for begin, end in zip([0, *ends], ends, strict=False)]
 
     def _label(self, nodes: list[int]) -> str:
-        if len(nodes) == 1:
-            return only_name_label(self._names[nodes[0]])
-        return "{" + ", ".join(self._texts[node] for node in nodes) + "}"
+        if len(nodes) != 1:
+            return "{" + ", ".join(self._texts[node] for node in nodes) + "}"
+        # A name alone that is an interval stands as it is: no other nominal label begins like it.
+        name = self._names[nodes[0]]
+        return name if _INTERVAL.fullmatch(name) else self._texts[nodes[0]]
 
 
 Cells = NDArray[np.int32]
 
 
-def _label(column: RecodedColumn, cells: Sequence[int], known_label: str) -> str:
-    """The label of cells whose known values have `known_label`."""
-    if len(cells) == column.size:
+def _label(column: RecodedColumn, known: int, missing: bool, text: str) -> str:
+    """The label of so many known cells, which have this text, and perhaps of missing."""
+    if known + missing == column.size:
         return EVERYTHING
-    if not column.has_missing or cells[0] > 0:
-        return known_label
-    return MISSING if len(cells) == 1 else with_missing(known_label)
+    if not missing:
+        return text
+    return OR_MISSING + text if known else MISSING
 
 
 @dataclass(frozen=True)
@@ -140,6 +132,11 @@ class OrderedCells:
     date_format: str | None = None
     closed: bool = False
     """Whether intervals of whole numbers are written with both ends, 38–42 in place of [38, 43)."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its values are whole numbers."""
+        return self.scale == Scale.WHOLE
 
     @property
     def size(self) -> int:
@@ -173,7 +170,9 @@ class OrderedCells:
 
     def label(self, cells: Sequence[int]) -> str:
         """The interval of a run of cells."""
-        return _label(self, cells, self.interval(*self.ends(cells), closed=bool(self.domain) and self.is_last(cells)))
+        missing = self.has_missing and cells[0] == 0
+        text = self.interval(*self.ends(cells), closed=bool(self.domain) and self.is_last(cells))
+        return _label(self, len(cells) - missing, missing, text)
 
     def interval(self, low: Any, high: Any, *, closed: bool) -> str:
         """The label of the values between two ends; of whole numbers, one alone is that number."""
@@ -221,9 +220,11 @@ class OrdinalCells:
         """One word, or an interval of the order."""
         known = [cell for cell in cells if cell >= int(self.has_missing)]
         if len(known) == 1:
-            return _label(self, cells, name_label(self.order[known[0] - int(self.has_missing)]))
-        ends = self.ends(known) if known else (None, None)
-        return _label(self, cells, interval_label(*(None if end is None else name_label(end) for end in ends)))
+            text = name_label(self.order[known[0] - int(self.has_missing)])
+        else:
+            ends = self.ends(known) if known else (None, None)
+            text = interval_label(*(None if end is None else name_label(end) for end in ends))
+        return _label(self, len(known), len(known) < len(cells), text)
 
 
 @dataclass(frozen=True)
@@ -251,7 +252,11 @@ class NominalCells:
             distinct, places = categorized(texts_of(values))
         else:
             distinct = values.unique()
-            places = _places(values, distinct)
+            lookup = pl.DataFrame({"value": distinct, "place": np.arange(len(distinct), dtype=np.int64)})
+            joined = values.to_frame("value").join(
+                lookup, on="value", how="left", maintain_order="left", nulls_equal=True
+            )
+            places = joined["place"].to_numpy()
         if self.other is None and distinct.dtype != pl.String:
             positions = leaf_positions(self.taxonomy, distinct, column=self.name)
         else:
@@ -259,9 +264,8 @@ class NominalCells:
         if self.other is not None:
             # A value that happens to be written as the leaf of unnamed values is itself not named.
             positions[positions == self.taxonomy.leaf_position[self.other]] = -1
-        cells = np.where(positions < 0, -1, positions + int(self.has_missing)).astype(np.int32)
-        located: Cells = cells[places]
-        return located
+        cells: Cells = np.where(positions < 0, -1, positions + int(self.has_missing)).astype(np.int32)[places]
+        return cells
 
     @property
     def other_cell(self) -> int:
@@ -286,29 +290,14 @@ class NominalCells:
             texts = self._covers.labels(held[:, shift:])
             missing = held[:, 0].tolist() if self.has_missing else [False] * len(held)
             counts = held[:, shift:].sum(axis=1).tolist()
-            labels += map(self._label, texts, missing, counts)
+            labels += [
+                _label(self, known, is_missing, NOT_MISSING if known == self.size - shift else text)
+                for text, is_missing, known in zip(texts, missing, counts, strict=True)
+            ]
         return labels
-
-    def _label(self, names: str, missing: bool, known: int) -> str:
-        """The label of so many known cells, whose names are given, and perhaps of missing."""
-        if known == self.size - int(self.has_missing):
-            return EVERYTHING if missing or not self.has_missing else NOT_MISSING
-        if not missing:
-            return names
-        return with_missing(names) if known else MISSING
 
 
 RecodedColumn: TypeAlias = OrderedCells | OrdinalCells | NominalCells
 """One quasi-identifier of a recoding. `cells_of` gives -1 where the recoding does not know a value, and is asked of
 values that are not missing; `label` is given cells in ascending order.
 """
-
-
-def _places(values: pl.Series, distinct: pl.Series) -> NDArray[Any]:
-    """The place of each value among the distinct ones."""
-    lookup = pl.DataFrame({"value": distinct, "place": np.arange(len(distinct), dtype=np.int64)})
-    joined = pl.DataFrame({"value": values}).join(
-        lookup, on="value", how="left", maintain_order="left", nulls_equal=True
-    )
-    places: NDArray[Any] = joined["place"].to_numpy()
-    return places

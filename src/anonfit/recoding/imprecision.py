@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 from anonfit.criteria.targets import CodedSelections
 from anonfit.engines.tree import Boxes, unpacked
 
-TOGETHER = 256
-"""Rectangles that are held against all regions at once."""
-BLOCK = 1 << 25
-"""Pairs of a group of rows and a rectangle that are looked at together."""
+TOGETHER = 256  # rectangles that are held against all regions at once
+BLOCK = 1 << 25  # pairs of a group of rows and a rectangle that are looked at together
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +59,12 @@ def answer(
     kept: NDArray[np.int64] | None = None,
     counts: NDArray[Any] | None = None,
 ) -> Answers:
-    """Answer selections from regions.
+    """What each selection over codes asks for and gets from regions.
 
-    Args:
-        selections: The selections over codes.
-        boxes: What every node of the tree holds of each quasi-identifier: runs or sets of cells.
-        nodes: (row,) the node of each row, -1 for a row that is withheld.
-        cells: For each quasi-identifier, the cell of each code (the codes themselves if the boxes are over codes).
-        true: (selection,) how many rows satisfy each selection.
-        kept: (selection,) how many of these are released; None: all.
-        counts: (row,) how many persons each row stands for; None: one.
-
-    Returns:
-        What each selection asks for and gets.
+    boxes: what every node of the tree holds of each quasi-identifier, runs or sets of cells; nodes: (row,) the node of
+    each row, -1 for a row that is withheld; cells: for each quasi-identifier the cell of each code (the codes
+    themselves if the boxes are over codes); true: (selection,) how many rows satisfy each selection; kept: (selection,)
+    how many of these are released, None for all; counts: (row,) how many persons each row stands for, None for one.
     """
     released = np.flatnonzero(nodes >= 0)
     different, place = np.unique(nodes[released], return_inverse=True)
@@ -84,9 +75,7 @@ def answer(
     persons = None if counts is None else counts[released]
     sizes = np.bincount(which, weights=persons, minlength=len(keys)).astype(np.int64)  # (group,)
     answered = np.zeros(len(selections.weights), np.int64)
-    for chunk in _chunks(selections.selection):
-        overlaps = _overlaps(boxes, different, _on_cells(selections.rectangles[chunk], cells, boxes))
-        numbers, starts = np.unique(selections.selection[chunk], return_index=True)
+    for chunk, overlaps, numbers, starts in _overlapping(selections, boxes, different, cells):
         for block in _blocks(len(sizes), overlaps.shape[1]):
             hits = overlaps[node[block]] & selections.applies[signature[block], chunk].view(np.bool_)
             answered[numbers] += sizes[block] @ np.logical_or.reduceat(hits, starts, axis=1)
@@ -105,12 +94,21 @@ def overlapping(
     """
     different, place = np.unique(nodes, return_inverse=True)
     meets = np.zeros((len(nodes), len(selections.weights)), np.bool_)
-    for chunk in _chunks(selections.selection):
-        overlaps = _overlaps(boxes, different, _on_cells(selections.rectangles[chunk], cells, boxes))
-        numbers, starts = np.unique(selections.selection[chunk], return_index=True)
+    for chunk, overlaps, numbers, starts in _overlapping(selections, boxes, different, cells):
         hits = overlaps[place] & selections.applies[selections.signatures, chunk].view(np.bool_)
         meets[:, numbers] = np.logical_or.reduceat(hits, starts, axis=1)
     return meets
+
+
+def _overlapping(
+    selections: CodedSelections, boxes: Boxes, nodes: NDArray[Any], cells: Sequence[NDArray[np.integer[Any]]]
+) -> Iterator[tuple[slice, NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]]:
+    """For some rectangles at a time: which nodes each overlaps, (node, rectangle), the selections that they are of, and
+    at which rectangle each of these begins.
+    """
+    for chunk in _chunks(selections.selection):
+        overlaps = _overlaps(boxes, nodes, _on_cells(selections.rectangles[chunk], cells, boxes))
+        yield chunk, overlaps, *np.unique(selections.selection[chunk], return_index=True)
 
 
 def _chunks(selection: NDArray[np.int64]) -> Iterator[slice]:

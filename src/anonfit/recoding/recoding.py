@@ -19,20 +19,10 @@ from anonfit.errors import DataError, RecodingError, listed
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.sql import DialectName, recoding_query
 from anonfit.recoding.values import Unseen, Values, recode_frame
+from anonfit.tables import schema
 from anonfit.tables.codebook import typed
 from anonfit.tables.scales import Cut, CutPoints, Scale, cuts_between, parse_cut, scale_of, thresholds
-from anonfit.tables.schema import (
-    CodedColumn,
-    CodedTable,
-    Column,
-    Domain,
-    NominalDomain,
-    OrderedDomain,
-    OrdinalDomain,
-    Role,
-    SplitMode,
-    code_dtype,
-)
+from anonfit.tables.schema import Domain, NominalDomain, OrderedDomain, OrdinalDomain
 
 
 @dataclass(frozen=True)
@@ -80,9 +70,7 @@ class Recoding:
     @property
     def boxes(self) -> Boxes:
         """The cells of each node."""
-        if isinstance(self.shape, Grid):
-            return self.shape.boxes()
-        return self._tree_boxes
+        return self.shape.boxes() if isinstance(self.shape, Grid) else self._tree_boxes
 
     @cached_property
     def _tree_boxes(self) -> Boxes:
@@ -112,14 +100,15 @@ class Recoding:
         rows = len(cells[0]) if cells else 0
         # The last code of each column stands for a value that is not known.
         codes = tuple(
-            np.where(own < 0, size, own).astype(code_dtype(size + 1)) for own, size in zip(cells, sizes, strict=True)
+            np.where(own < 0, size, own).astype(schema.code_dtype(size + 1))
+            for own, size in zip(cells, sizes, strict=True)
         )
         coded = tuple(
-            CodedColumn(column.name, size + 1, SplitMode.ORDERED, column.has_missing, np.zeros(size + 1))
+            schema.CodedColumn(column.name, size + 1, schema.SplitMode.ORDERED, column.has_missing, np.zeros(size + 1))
             for column, size in zip(self.columns, sizes, strict=True)
         )
         routes = [np.append(np.arange(size, dtype=np.int32), np.int32(-1)) for size in sizes]
-        return route_table(CodedTable(coded, codes, rows), self.tree, routes, sizes, threads=threads)
+        return route_table(schema.CodedTable(coded, codes, rows), self.tree, routes, sizes, threads=threads)
 
     def apply(self, frame: Any, *, unseen: str = "error", values: str = "labels") -> Any:
         """Recode a frame row for row: same kind of frame, same order, same other columns. Working data, not a release.
@@ -138,16 +127,14 @@ class Recoding:
     @property
     def has_whole_numbers(self) -> bool:
         """Whether some column is of whole numbers between cuts."""
-        return any(isinstance(column, OrderedCells) and column.scale == Scale.WHOLE for column in self.columns)
+        return any(isinstance(column, OrderedCells) and column.is_whole for column in self.columns)
 
     def written(self, *, closed: bool) -> Recoding:
         """The same recoding, whose labels write intervals of whole numbers with both ends (38–42), or not."""
-        columns = [
-            replace(column, closed=closed)
-            if isinstance(column, OrderedCells) and column.scale == Scale.WHOLE
-            else column
+        columns = (
+            replace(column, closed=closed) if isinstance(column, OrderedCells) and column.is_whole else column
             for column in self.columns
-        ]
+        )
         return replace(self, columns=tuple(columns))
 
     def to_json(self) -> str:
@@ -185,36 +172,29 @@ class Recoding:
         return from_json(text)
 
 
-def _declared(column: RecodedColumn) -> Column:
+def _declared(column: RecodedColumn) -> schema.Column:
     """What a recoding knows of a column, in the form in which values are typed."""
-    return Column(column.name, Role.QUASI_IDENTIFIER, column.type, date_format=column.date_format)
+    return schema.Column(column.name, schema.Role.QUASI_IDENTIFIER, column.type, date_format=column.date_format)
 
 
 def _cells(column: RecodedColumn, values: pl.Series, unseen: Unseen) -> NDArray[np.int32]:
     """The cells of a column's values, missing ones included."""
     values = typed(_declared(column), values)
-    missing = values.is_null().to_numpy()
-    cells = np.zeros(len(values), np.int32)
-    cells[~missing] = column.cells_of(values.drop_nulls())
-    if missing.any() and not column.has_missing:
-        if unseen == Unseen.ERROR:
-            raise RecodingError(
-                f"column '{column.name}': {int(missing.sum())} value(s) are missing, but none was when the "
-                "recoding was made; "
-                "ask for unseen = 'suppress' or 'ancestor', or fill them."
-            )
-        cells[missing] = -1
-    if (cells < 0).any() and isinstance(column, NominalCells) and column.other is not None:
+    known = values.is_not_null().to_numpy()
+    cells = np.full(len(values), 0 if column.has_missing else -1, np.int32)
+    cells[known] = column.cells_of(values.drop_nulls())
+    if isinstance(column, NominalCells) and column.other is not None:
         # Values that are not named are told apart from the named ones, and from each other by nothing.
-        known_rare = cells < 0
-        if not column.has_missing:
-            known_rare &= ~missing
-        cells[known_rare] = column.other_cell
+        cells[known & (cells < 0)] = column.other_cell
+    if unseen == Unseen.ERROR and not column.has_missing and not known.all():
+        raise RecodingError(
+            f"column '{column.name}': {int((~known).sum())} value(s) are missing, but none was when the recoding was "
+            "made; ask for unseen = 'suppress' or 'ancestor', or fill them."
+        )
     if unseen == Unseen.ERROR and (cells < 0).any():
         raise RecodingError(
-            f"column '{column.name}': {int((cells < 0).sum())} row(s) have a value that the recoding does not "
-            "know; ask for "
-            "unseen = 'suppress' or 'ancestor', or mend the data."
+            f"column '{column.name}': {int((cells < 0).sum())} row(s) have a value that the recoding does not know; "
+            "ask for unseen = 'suppress' or 'ancestor', or mend the data."
         )
     return cells
 
@@ -227,10 +207,9 @@ def _ordered(
     between = before >= shift  # the others part missing from all values: no cut is needed
     pairs, pair_of = np.unique(np.stack([before[between], starts[between]]), axis=1, return_inverse=True)
     placed = _cuts(domain, pairs - shift, points)
-    on_axis = thresholds(placed, domain.dtype)
     is_whole = _is_whole(domain)
-    if is_whole:
-        on_axis = np.ceil(on_axis)  # as on the axis of whole numbers, also where these are floats
+    # Of whole numbers as on their axis, also where these are floats.
+    on_axis = np.ceil(thresholds(placed, domain.dtype)) if is_whole else thresholds(placed, domain.dtype)
     # Two texts may be one number on the axis of whole numbers (37.5 and 38): the first text is kept for both.
     axis_cuts, first, cut_of = np.unique(on_axis, return_index=True, return_inverse=True)
     cuts: tuple[Cut, ...] = tuple(placed[index] for index in first)
@@ -314,28 +293,17 @@ def build_grid(
     points: CutPoints,
     given: Sequence[tuple[Cut, ...]] | None = None,
 ) -> Recoding:
-    """The recoding of columns that are divided each by itself.
-
-    Args:
-        parts: For each column, the part of each code; of ordered columns, parts are runs.
-        rests: For each column, the part of values that are suppressed, -1 without one.
-        domains: The columns' domains.
-        points: Where cuts are put.
-        given: For each column, cuts that are there already, and stay where they are.
-
-    Returns:
-        The recoding.
+    """The recoding of columns that are divided each by itself. For each column there are the part of each code (of
+    ordered columns, parts are runs), the part of values that are suppressed (-1 without one), its domain, and cuts that
+    are `given` already and stay where they are.
     """
-    columns, grid = [], []
-    for part_of, rest, domain, cuts in zip(parts, rests, domains, given or [()] * len(domains), strict=True):
-        column, cells = _grid_column(part_of, rest, domain, points, cuts)
-        columns.append(column)
-        grid.append(cells)
-    return Recoding(tuple(columns), Grid(tuple(grid)))
+    cuts = given or [()] * len(domains)
+    pairs = [_grid_column(*column, points) for column in zip(parts, rests, domains, cuts, strict=True)]
+    return Recoding(tuple(column for column, _ in pairs), Grid(tuple(cells for _, cells in pairs)))
 
 
 def _grid_column(
-    part_of: NDArray[np.int32], rest: int, domain: Domain, points: CutPoints, given: tuple[Cut, ...]
+    part_of: NDArray[np.int32], rest: int, domain: Domain, given: tuple[Cut, ...], points: CutPoints
 ) -> tuple[RecodedColumn, GridColumn]:
     """A column's cells and their parts."""
     if not isinstance(domain, OrderedDomain):
@@ -363,8 +331,7 @@ def _between(domain: OrderedDomain, starts: NDArray[np.int32], given: tuple[Cut,
     shift = int(domain.has_missing)
     upper = np.searchsorted(on_axis, domain.values[starts - shift], side="right")
     lower = np.searchsorted(on_axis, domain.values[np.maximum(starts - 1 - shift, 0)], side="right")
-    gaps: NDArray[np.int64] = np.where(starts > shift, upper - lower, 0)
-    return gaps
+    return np.where(starts > shift, upper - lower, 0)
 
 
 def cells_of_codes(recoding: Recoding, domains: Sequence[Domain]) -> list[NDArray[np.int32]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from heapq import heappop, heappush
 from itertools import pairwise, product
+from math import prod
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -46,20 +47,17 @@ def number(value: float) -> str:
     return text if "e" in text else f"{text}e0"
 
 
-def moment(cut: Cut) -> float:
-    """The microseconds of a date or a moment, as the recoding writes it."""
-    found = datetime.fromisoformat(str(cut))
-    found = found.replace(tzinfo=UTC) if found.tzinfo is None else found
-    return float((found - EPOCH) // (datetime.resolution))
-
-
 def edge(cut: Cut, scale: Scale) -> float:
-    """A cut on the line of numbers that values of its scale are put on."""
-    return float(cut) if scale.is_number else moment(cut)
+    """A cut on the line of numbers that values of its scale are put on: of dates and moments, microseconds."""
+    if scale.is_number:
+        return float(cut)
+    moment = datetime.fromisoformat(str(cut))
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return float((moment - EPOCH) // datetime.resolution)
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class SqlDialect:
     """One of the kinds of SQL."""
 
     name: DialectName
@@ -127,25 +125,13 @@ class Dialect:
         return f"{name}({named}) AS (\n VALUES\n  {listed}\n)"
 
 
-def dialect_named(name: str) -> Dialect:
-    """The dialect of a name."""
-    known = get_args(DialectName)
-    if name not in known:
-        raise RecodingError(f"dialect = '{name}' is not known; {did_you_mean(name, known)}")
-    return Dialect(name)  # type: ignore[arg-type]
-
-
 LOWEST, KNOWN, HIGHEST = -9e307, -8e307, 9e307
 """The number of a missing value, one below all known values, and one above them."""
-AT_ONCE = 16
-"""Bounds by which a row goes on from a node: few, and the way is long; many, and each step is."""
-ROW, NODE, VALUE = "anonfit_rows", "anonfit_node", "anonfit_value"
-"""What names of ours begin with."""
+AT_ONCE = 16  # bounds by which a row goes on from a node: few, and the way is long; many, and each step is
+ROW, NODE, VALUE = "anonfit_rows", "anonfit_node", "anonfit_value"  # what names of ours begin with
 
-Run: TypeAlias = tuple[int, int]
-"""Cells from one up to, not including, another."""
-Box: TypeAlias = Mapping[int, NDArray[np.bool_]]
-"""Of columns that are restricted, the cells."""
+Run: TypeAlias = tuple[int, int]  # cells from one up to, not including, another
+Box: TypeAlias = Mapping[int, NDArray[np.bool_]]  # of columns that are restricted, the cells
 
 
 # --- values -----------------------------------------------------------------------------------------------------
@@ -159,58 +145,49 @@ def _edges(column: RecodedColumn) -> list[float]:
     return [LOWEST, *([KNOWN] if column.has_missing else []), *cuts, HIGHEST]
 
 
-def _ordered_value(column: OrderedCells, value: str, dialect: Dialect) -> str:
-    found = dialect.number_of(value, column.scale)
+def _ordered_value(column: OrderedCells, value: str, dialect: SqlDialect) -> str:
+    on_line = dialect.number_of(value, column.scale)
     cases = []
     if column.domain:
         low, high = (number(edge(end, column.scale)) for end in column.domain)
-        cases.append(f"WHEN {found} < {low} OR {found} > {high} THEN NULL")
+        cases.append(f"WHEN {on_line} < {low} OR {on_line} > {high} THEN NULL")
     elif column.scale.is_number:  # endless numbers, too, lie in the first and last cells
-        cases.append(f"WHEN {found} < {number(KNOWN)} THEN {number(KNOWN)}")
-        cases.append(f"WHEN {found} >= {number(HIGHEST)} THEN {number(-KNOWN)}")
-    return f"CASE {' '.join(cases)} ELSE {found} END" if cases else found
+        cases.append(f"WHEN {on_line} < {number(KNOWN)} THEN {number(KNOWN)}")
+        cases.append(f"WHEN {on_line} >= {number(HIGHEST)} THEN {number(-KNOWN)}")
+    return f"CASE {' '.join(cases)} ELSE {on_line} END" if cases else on_line
 
 
-def _names(column: RecodedColumn, place: int, dialect: Dialect) -> str:
+def _names(column: RecodedColumn, place: int, dialect: SqlDialect) -> str:
     """The table of a column's names and their cells."""
     names = column.taxonomy.leaves if isinstance(column, NominalCells) else column.order  # type: ignore[union-attr]
-    shift = int(column.has_missing)
     other = column.other_cell if isinstance(column, NominalCells) else -1
-    is_number = column.type == ColumnType.CONTINUOUS
-    rows = [
-        f"{number(_number(column, name)) if is_number else dialect.key(name)}, {number(cell + shift)}"
-        for cell, name in enumerate(names)
-        if cell + shift != other
-    ]
+    rows = []
+    for cell, name in enumerate(names, start=int(column.has_missing)):
+        if cell == other:
+            continue
+        try:
+            key = number(float(name)) if column.type == ColumnType.CONTINUOUS else dialect.key(name)
+        except ValueError:
+            raise RecodingError(
+                f"column '{column.name}': its leaf {name!r} is no number, so SQL cannot match it."
+            ) from None
+        rows.append(f"{key}, {number(cell)}")
     nothing = [f"NULL, {number(0)}"]  # a column of other values only
     return dialect.table(f"anonfit_names{place}", ("name", "cell"), rows or nothing, numbers=("cell",))
 
 
-def _number(column: RecodedColumn, name: str) -> float:
-    try:
-        return float(name)
-    except ValueError:
-        raise RecodingError(
-            f"column '{column.name}': its leaf {name!r} is no number, so SQL cannot match it."
-        ) from None
-
-
-def _refuse_texts_of_dates(column: RecodedColumn) -> None:
-    if column.date_format is not None:
-        raise RecodingError(
-            f"column '{column.name}': its dates are texts of a format, which SQL cannot read; store them as dates."
-        )
-    if isinstance(column, NominalCells) and column.type == ColumnType.DATE:
-        raise RecodingError(f"column '{column.name}': a taxonomy over dates cannot be written as SQL.")
-
-
-def _valued(recoding: Recoding, table: str, kept: Sequence[str], dialect: Dialect) -> list[str]:
+def _valued(recoding: Recoding, table: str, kept: Sequence[str], dialect: SqlDialect) -> list[str]:
     """The tables before all others: names of nominal columns, and the rows with the number of each value; NULL is one
     that the recoding does not know.
     """
     tables, values, joins = [], [], []
     for place, column in enumerate(recoding.columns):
-        _refuse_texts_of_dates(column)
+        if column.date_format is not None:
+            raise RecodingError(
+                f"column '{column.name}': its dates are texts of a format, which SQL cannot read; store them as dates."
+            )
+        if isinstance(column, NominalCells) and column.type == ColumnType.DATE:
+            raise RecodingError(f"column '{column.name}': a taxonomy over dates cannot be written as SQL.")
         value = f"source.{dialect.quoted(column.name)}"
         if isinstance(column, OrderedCells):
             known = _ordered_value(column, value, dialect)
@@ -279,15 +256,10 @@ def _steps(tree: Tree, sizes: Sequence[int]) -> list[tuple[int, int, Box]]:
             _, node, box = heappop(parts)
             for child, narrower in _children(tree, node, int(first[node]), box, sizes):
                 heappush(parts, (-int(weights[child]), child, narrower))
-            bounds = sum(_products(part) for _, _, part in parts)
+            bounds = sum(prod(len(_runs(cells)) for cells in part.values()) for _, _, part in parts)
         steps += [(begin, node, box) for _, node, box in parts]
         waiting += [node for _, node, _ in parts if tree.column[node] != LEAF]
     return steps
-
-
-def _products(box: Box) -> int:
-    """How many bounds a box needs."""
-    return int(np.prod([len(_runs(cells)) for cells in box.values()]))
 
 
 def _bounds(box: Box, edges: Sequence[Sequence[float]]) -> list[str]:
@@ -299,7 +271,7 @@ def _bounds(box: Box, edges: Sequence[Sequence[float]]) -> list[str]:
     ]
 
 
-def _tree_query(recoding: Recoding, tree: Tree, kept: Sequence[str], values: Values, dialect: Dialect) -> list[str]:
+def _tree_query(recoding: Recoding, tree: Tree, kept: Sequence[str], values: Values, dialect: SqlDialect) -> list[str]:
     """The tables of a tree, and the answer."""
     places = range(len(recoding.columns))
     edges = [_edges(column) for column in recoding.columns]
@@ -318,22 +290,17 @@ def _tree_query(recoding: Recoding, tree: Tree, kept: Sequence[str], values: Val
         for row in zip(regions.tolist(), *(part.to_list() for part in written), strict=True)
     ]
     tables.append(dialect.table("anonfit_regions", ("region", *(f"said{n}" for n in range(len(written)))), rows))
-    walk, last = _walk(len(places), kept, dialect, _longest(steps) if tables[1:] else 0)
+    depth = {0: 0}  # how many steps a row takes at most
+    for begin, end, _ in sorted(steps, key=lambda step: step[:2]):
+        depth.setdefault(end, depth[begin] + 1)
+    walk, last = _walk(len(places), kept, dialect, max(depth.values()) if tables[1:] else 0)
     shown = [f"anonfit_regions.said{place} AS {dialect.quoted(part.name)}" for place, part in enumerate(written)]
     shown += [f"{last}.{name}" for name in kept]
     answer = f"SELECT {', '.join(shown)}\nFROM {last} JOIN anonfit_regions ON {last}.{NODE} = anonfit_regions.region"
     return [*tables, *walk, answer]
 
 
-def _longest(steps: Sequence[tuple[int, int, Box]]) -> int:
-    """How many steps a row takes at most."""
-    depth = {0: 0}
-    for begin, end, _ in sorted(steps, key=lambda step: step[:2]):
-        depth.setdefault(end, depth[begin] + 1)
-    return max(depth.values())
-
-
-def _walk(columns: int, kept: Sequence[str], dialect: Dialect, longest: int) -> tuple[list[str], str]:
+def _walk(columns: int, kept: Sequence[str], dialect: SqlDialect, longest: int) -> tuple[list[str], str]:
     """The tables in which rows go down the tree, and the name of the last one."""
     values = [f"{VALUE}{place}" for place in range(columns)]
     known = " AND ".join(f"{value} IS NOT NULL" for value in values)
@@ -364,7 +331,7 @@ def _walk(columns: int, kept: Sequence[str], dialect: Dialect, longest: int) -> 
 # --- a grid -----------------------------------------------------------------------------------------------------
 
 
-def _grid_query(recoding: Recoding, grid: Grid, kept: Sequence[str], dialect: Dialect) -> list[str]:
+def _grid_query(recoding: Recoding, grid: Grid, kept: Sequence[str], dialect: SqlDialect) -> list[str]:
     """The tables of columns that are divided by themselves, and the answer."""
     tables, joins, labels = [], [], []
     for place, (column, parts) in enumerate(zip(recoding.columns, grid.columns, strict=True)):
@@ -381,9 +348,11 @@ def _grid_query(recoding: Recoding, grid: Grid, kept: Sequence[str], dialect: Di
     return [*tables, f"SELECT {chosen}\nFROM {ROW}\n" + "\n".join(joins)]
 
 
-def recoding_query(recoding: Recoding, table: str, *, keep: Sequence[str], values: Values, dialect: str) -> str:
+def recoding_query(recoding: Recoding, table: str, *, keep: Sequence[str], values: Values, dialect: DialectName) -> str:
     """The query of `Recoding.to_sql`; a grid is written with labels only."""
-    written = dialect_named(dialect)
+    if dialect not in get_args(DialectName):
+        raise RecodingError(f"dialect = '{dialect}' is not known; {did_you_mean(dialect, get_args(DialectName))}")
+    written = SqlDialect(dialect)
     kept = [written.quoted(name) for name in keep]
     before = _valued(recoding, table, kept, written)
     if isinstance(recoding.shape, Grid):

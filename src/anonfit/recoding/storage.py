@@ -24,14 +24,10 @@ from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
 
 FORMAT = "anonfit recoding"
-VERSION = 1
-"""Of a tree of splits."""
-GRID_VERSION = 2
-"""Of a grid: in place of nodes it has the part of every cell of every column."""
-NOT_DISCLOSED = -1
-"""What stands for the part of a cell that is not disclosed."""
-MOST = 2**31 - 1
-"""The largest number of a cell or part."""
+VERSION = 1  # of a tree of splits
+GRID_VERSION = 2  # of a grid: in place of nodes it has the part of every cell of every column
+NOT_DISCLOSED = -1  # what stands for the part of a cell that is not disclosed
+MOST = 2**31 - 1  # the largest number of a cell or part
 
 
 def _column_json(column: RecodedColumn) -> dict[str, Any]:
@@ -53,40 +49,29 @@ def _column_json(column: RecodedColumn) -> dict[str, Any]:
 
 def to_json(recoding: Recoding) -> str:
     """The text of recoding.json: one line per column and per list of the tree, so that it can be read and compared."""
-    is_grid = isinstance(recoding.shape, Grid)
-    version, entry, lists = (GRID_VERSION, "parts", _grid_lists) if is_grid else (VERSION, "nodes", _tree_lists)
+    version, entry = VERSION, "nodes"
+    if isinstance(recoding.shape, Grid):
+        version, entry = GRID_VERSION, "parts"
+        lists = {  # the part of each cell
+            column.name: np.where(cells.part_of == cells.rest, NOT_DISCLOSED, cells.part_of).tolist()
+            for column, cells in zip(recoding.columns, recoding.shape.columns, strict=True)
+        }
+    else:
+        tree = recoding.shape
+        lists = {name: getattr(tree, name).tolist() for name in ("column", "children", "start")}
+        lists["set"] = tree.set_of.tolist() if tree.sets else []
+        lists["sets"] = [cells.tolist() for cells in tree.sets]
     lines = ["{", f' "format": {json.dumps(FORMAT)},', f' "version": {version},', ' "columns": [']
     lines.append(",\n".join("  " + json.dumps(_column_json(column), ensure_ascii=False) for column in recoding.columns))
     lines += [" ],", f' "{entry}": {{']
     lines.append(
         ",\n".join(
             f"  {json.dumps(name, ensure_ascii=False)}: {json.dumps(entries, separators=(',', ':'))}"
-            for name, entries in lists(recoding).items()
+            for name, entries in lists.items()
         )
     )
     lines += [" }", "}", ""]
     return "\n".join(lines)
-
-
-def _grid_lists(recoding: Recoding) -> dict[str, list[int]]:
-    """For each column, the part of each cell."""
-    assert isinstance(recoding.shape, Grid)
-    return {
-        column.name: np.where(cells.part_of == cells.rest, NOT_DISCLOSED, cells.part_of).tolist()
-        for column, cells in zip(recoding.columns, recoding.shape.columns, strict=True)
-    }
-
-
-def _tree_lists(recoding: Recoding) -> dict[str, Any]:
-    """The facts of each node."""
-    tree = recoding.tree
-    return {
-        "column": tree.column.tolist(),
-        "children": tree.children.tolist(),
-        "start": tree.start.tolist(),
-        "set": tree.set_of.tolist() if tree.sets else [],
-        "sets": [cells.tolist() for cells in tree.sets],
-    }
 
 
 def _column(entry: JsonPart) -> RecodedColumn:
@@ -131,14 +116,11 @@ def _ordered(fields: dict[str, JsonPart], kind: ColumnType) -> OrderedCells:
     below = not domain or (domain[0] < domain[1] and (not cuts or cuts[-1] <= domain[1]))  # type: ignore[operator]
     if not ascending or not below:
         raise fields["cuts"].refused("are not in ascending order within the domain")
-    if scale == Scale.WHOLE and not _parts_whole_numbers(cuts, domain):
+    numbers: tuple[Any, ...] = cuts if scale == Scale.WHOLE else ()
+    is_parted = len({math.ceil(cut) for cut in numbers}) == len(numbers)  # each interval holds some whole number
+    if scale == Scale.WHOLE and not (is_parted and all(float(end).is_integer() for end in domain)):
         raise fields["cuts"].refused("are two between the same whole numbers, or the domain ends at a fraction")
     return OrderedCells(name, kind, scale, cuts, fields["missing"].flag(), domain, _date_format(fields), closed)
-
-
-def _parts_whole_numbers(cuts: tuple[Any, ...], domain: tuple[Any, ...]) -> bool:
-    """Whether each interval between cuts holds some whole number."""
-    return len({math.ceil(cut) for cut in cuts}) == len(cuts) and all(end == math.floor(end) for end in domain)
 
 
 def _cut(part: JsonPart, scale: Scale) -> Cut:
@@ -185,13 +167,6 @@ def _tree(part: JsonPart, columns: tuple[RecodedColumn, ...]) -> Tree:
         raise part.refused("are not a tree")
     _check_sets(tree, columns)
     return tree
-
-
-def _grid(part: JsonPart, columns: tuple[RecodedColumn, ...]) -> Grid:
-    entry = part.table([column.name for column in columns])
-    if list(entry) != [column.name for column in columns]:
-        raise part.refused("are not those of its columns, in their order")
-    return Grid(tuple(_grid_column(entry[column.name], column) for column in columns))
 
 
 def _grid_column(part: JsonPart, column: RecodedColumn) -> GridColumn:
@@ -270,7 +245,11 @@ def recoding_of(columns: JsonPart, shape: JsonPart, *, is_grid: bool = False) ->
     if len({column.name for column in read}) < len(read):
         raise columns.refused("has a name twice")
     if is_grid:
-        return Recoding(read, _grid(shape, read))
+        names = [column.name for column in read]
+        entry = shape.table(names)
+        if list(entry) != names:
+            raise shape.refused("are not those of its columns, in their order")
+        return Recoding(read, Grid(tuple(_grid_column(entry[column.name], column) for column in read)))
     recoding = Recoding(read, _tree(shape, read))
     _check_tiling(recoding)
     return recoding

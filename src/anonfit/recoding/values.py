@@ -32,8 +32,7 @@ class Unseen(StrEnum):
     SUPPRESS = "suppress"
 
 
-SUPPRESSED = -1
-"""The node of a record that is not recoded."""
+SUPPRESSED = -1  # the node of a record that is not recoded
 
 
 class Values(StrEnum):
@@ -71,7 +70,9 @@ def _moment(cut: Cut | None, scale: Scale) -> Any:
     return date.fromisoformat(str(cut)[:10]) if scale == Scale.DATE else datetime.fromisoformat(str(cut))
 
 
-def _dtype(column: OrderedCells) -> Any:
+def _dtype(column: OrderedCells | OrdinalCells) -> Any:
+    if isinstance(column, OrdinalCells):
+        return pl.String
     if column.scale.is_number:
         whole = all(isinstance(end, int) and abs(end) < 2**63 for end in (*column.cuts, *column.domain))
         return pl.Int64 if whole else pl.Float64
@@ -84,13 +85,12 @@ def _bounds(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
         return _labels(column, parts)
     _require_clear_bounds(column, parts)
     scale = column.scale if isinstance(column, OrderedCells) else Scale.NUMBER
-    dtype = _dtype(column) if isinstance(column, OrderedCells) else pl.String
     cells = parts.cells()
     ends = [(None, None) if column.has_missing and part[-1] == 0 else column.ends(part) for part in cells]
-    series = []
-    for side, word in enumerate(("lower", "upper")):
-        moments = [_moment(pair[side], scale) for pair in ends]
-        series.append(_by_node(f"{column.name}_{word}", moments, parts, dtype))
+    series = [
+        _by_node(f"{column.name}_{word}", [_moment(pair[side], scale) for pair in ends], parts, _dtype(column))
+        for side, word in enumerate(("lower", "upper"))
+    ]
     if column.has_missing:
         words = ["no" if part[0] > 0 else "only" if part[-1] == 0 else "possible" for part in cells]
         series.append(_by_node(f"{column.name}_missing", words, parts, pl.String))
@@ -112,18 +112,12 @@ def _representatives(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
     """The middle of each region; empty where missing values may be in it."""
     if isinstance(column, NominalCells):
         return _labels(column, parts)
-    if isinstance(column, OrdinalCells):
-
-        def word(part: Sequence[int]) -> str | None:
-            if column.has_missing and part[0] == 0:
-                return None
-            return column.order[part[(len(part) - 1) // 2] - int(column.has_missing)]
-
-        return [_by_node(column.name, [word(part) for part in parts.cells()], parts, pl.String)]
 
     def middle(part: Sequence[int]) -> Any:
         if column.has_missing and part[0] == 0:
             return None
+        if isinstance(column, OrdinalCells):
+            return column.order[part[(len(part) - 1) // 2] - int(column.has_missing)]
         low, high = (_moment(end, column.scale) for end in column.ends(part))
         if low is None or high is None:
             return high if low is None else low
@@ -132,7 +126,8 @@ def _representatives(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
         half = low / 2 + high / 2
         return half if low <= half < high else low
 
-    dtype = pl.Float64 if column.scale.is_number else _dtype(column)
+    is_number = isinstance(column, OrderedCells) and column.scale.is_number
+    dtype = pl.Float64 if is_number else _dtype(column)
     return [_by_node(column.name, [middle(part) for part in parts.cells()], parts, dtype)]
 
 
@@ -149,12 +144,10 @@ def recoded_columns(recoding: Recoding, nodes: NDArray[np.int32], values: Values
     used, which = np.unique(nodes, return_inverse=True)
     has_suppressed = len(used) > 0 and used[0] == SUPPRESSED
     known = used[used != SUPPRESSED].astype(np.int32)
-    recoded = {}
-    for name, series in region_values(recoding, known, values).items():
-        if has_suppressed:
-            series = [_with_suppressed(column) for column in series]
-        recoded[name] = [column.gather(pl.Series(which)) for column in series]
-    return recoded
+    return {
+        name: [(_with_suppressed(column) if has_suppressed else column).gather(pl.Series(which)) for column in series]
+        for name, series in region_values(recoding, known, values).items()
+    }
 
 
 def _with_suppressed(series: pl.Series) -> pl.Series:
@@ -177,7 +170,5 @@ def recode_frame(recoding: Recoding, frame: Any, *, unseen: str, values: str) ->
         unknown = np.any(np.stack([own < 0 for own in cells]), axis=0) if cells else np.zeros(len(nodes), bool)
         nodes = np.where(unknown, SUPPRESSED, nodes).astype(np.int32)
     recoded = recoded_columns(recoding, nodes, Values(values))
-    columns: list[pl.Series] = []
-    for name in table.columns:
-        columns.extend(recoded.get(name, [table[name]]))
+    columns = [column for name in table.columns for column in recoded.get(name, [table[name]])]
     return like(frame, pl.DataFrame(columns))

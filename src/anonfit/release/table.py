@@ -17,7 +17,7 @@ from anonfit.engines.memory.layout import code_name
 from anonfit.engines.memory.route import RankedRegions
 from anonfit.engines.memory.write import sort_keys
 from anonfit.engines.tree import Grid, bits_of_pairs, different_sets
-from anonfit.recoding.columns import MISSING, NominalCells, OrderedCells, OrdinalCells, with_missing
+from anonfit.recoding.columns import MISSING, OR_MISSING, NominalCells, OrderedCells, OrdinalCells
 from anonfit.recoding.recoding import Recoding, cells_of_codes
 from anonfit.recoding.values import Values, label_series, region_values
 from anonfit.runtime.process import thread_count
@@ -53,7 +53,7 @@ def _ordered(column: OrderedCells, values: pl.Series, groups: Groups, count: int
     labels = []
     for group, (first, last) in enumerate(zip(end_of[:count].tolist(), end_of[count:].tolist(), strict=True)):
         label = column.interval(values_of[first], values_of[last], closed=True) if filled[group] else MISSING
-        labels.append(with_missing(label) if gaps[group] and filled[group] else label)
+        labels.append(OR_MISSING + label if gaps[group] and filled[group] else label)
     return labels, np.arange(count)
 
 

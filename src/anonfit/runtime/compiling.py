@@ -24,12 +24,6 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numba import extending as _extending
-from numba.core import cgutils as _cgutils
-from numba.core import types as _types
-from numba.core.typing import templates as _templates
-from numba.np import arrayobj as _arrays
-from numba.np import numpy_support as _numpy_support
 
 KEPT = 8
 """Versions whose machine code is kept, some megabytes each: of several environments, none compiles over another."""
@@ -40,8 +34,7 @@ PROCESSORS = {"x86_64": ("x86-64-v3", "x86-64"), "aarch64": ("generic",), "arm64
 NEEDS = {"x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2")}
 """What a processor must have to run such code, where not every one of its kind has it."""
 PACKAGE = Path(__file__).parent.parent
-BROUGHT = PACKAGE / "machine_code"
-"""The folder that a built package has."""
+BROUGHT = PACKAGE / "machine_code"  # the folder that a built package has
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,12 +247,12 @@ def _kept_code() -> Any:
 
 
 Fields = TypeVar("Fields", bound=tuple[Any, ...])
-extending: Any = _extending
-cgutils: Any = _cgutils
-types: Any = _types
-templates: Any = _templates
-arrays: Any = _arrays
-numpy_support: Any = _numpy_support
+extending: Any = import_module("numba.extending")
+cgutils: Any = import_module("numba.core.cgutils")
+types: Any = import_module("numba.core.types")
+templates: Any = import_module("numba.core.typing.templates")
+arrays: Any = import_module("numba.np.arrayobj")
+numpy_support: Any = import_module("numba.np.numpy_support")
 
 
 class SharedType(types.Type):  # type: ignore[misc]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -34,10 +35,8 @@ which may share the place, cannot be asked by their numbers.
 """
 JOURNAL = "journal.json"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-NO_REPLACE, EXCHANGE = 1, 2
-"""Flags of Linux' renameat2."""
-HERE = -100
-"""AT_FDCWD: paths begin where the process is."""
+NO_REPLACE, EXCHANGE = 1, 2  # flags of Linux' renameat2
+HERE = -100  # AT_FDCWD: paths begin where the process is
 
 
 def file_hash(path: Path) -> str:
@@ -136,13 +135,6 @@ def _removed(path: Path) -> None:
         path.unlink()
 
 
-def _sweep(target: Path) -> None:
-    """Remove what runs of ours that were killed left beside a place, once what they had replaced is back."""
-    for folder in _abandoned(target.parent, f".{_escaped(target.name)}", MARK):
-        _take_back(folder)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def _abandoned(place: Path, before: str, mark: str) -> Iterator[Path]:
     """Folders of ours in a place, named by a mark and a process, that nobody uses any more."""
     for folder in place.glob(f"{before}{mark}*"):
@@ -177,11 +169,6 @@ def spill_folder(place: Path | None) -> Iterator[Path]:
         yield folder
 
 
-def _escaped(name: str) -> str:
-    """A name in which no sign is special to a pattern."""
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in name)
-
-
 @contextmanager
 def workplace(target: Path) -> Iterator[Path]:
     """A folder beside a place that only we can read, removed at the end. A failure to write there says so."""
@@ -190,7 +177,10 @@ def workplace(target: Path) -> Iterator[Path]:
         stack.enter_context(ending())
         try:
             with _alone(target):
-                _sweep(target)
+                # What runs of ours that were killed left goes, once what they had replaced is back.
+                for left in _abandoned(target.parent, f".{glob.escape(target.name)}", MARK):
+                    _take_back(left)
+                    shutil.rmtree(left, ignore_errors=True)
                 folder.mkdir(mode=0o700)
                 stack.callback(_leave, folder)
                 stack.enter_context(locked(folder))

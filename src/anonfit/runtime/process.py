@@ -18,8 +18,7 @@ from threading import current_thread, main_thread
 from types import FrameType
 from typing import TypeAlias
 
-GROUP = Path("/sys/fs/cgroup")
-"""Where Linux shows the limits of a container."""
+GROUP = Path("/sys/fs/cgroup")  # where Linux shows the limits of a container
 
 
 def thread_count(asked: int | None = None) -> int:
@@ -54,8 +53,7 @@ def _free_memory() -> int:
         return 4 * 2**30
 
 
-Stage: TypeAlias = Callable[[str], None]
-"""Called with the name of each stage as it begins."""
+Stage: TypeAlias = Callable[[str], None]  # called with the name of each stage as it begins
 
 
 def silent(_: str) -> None:

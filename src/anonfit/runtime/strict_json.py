@@ -99,8 +99,7 @@ class JsonPart:
     """A value of a file and the place it stands in: each method gives it as what it must be, or refuses it."""
 
     value: Any
-    place: str = ""
-    """Empty for the whole file."""
+    place: str = ""  # empty for the whole file
 
     def refused(self, fault: str) -> Damaged:
         """The error that says what is wrong at this place."""

@@ -27,9 +27,12 @@ def check_workload(spec: Spec, faults: Faults) -> None:
         faults.add(f"workload.targets names {listed(twice)} twice; one entry says all of a target.")
     for target in spec.workload.targets or ():
         _check_target(target, spec, faults)
-    for selection in spec.workload.selections:
-        if selection.each is not None:
-            _check_each(selection.each, spec, faults)
+    unusable = ", so nobody can select by it; name a quasi-identifier or a column that is released as it is"
+    for name in (selection.each for selection in spec.workload.selections if selection.each is not None):
+        if _check_released(name, f"workload.selections: each = '{name}'", spec, faults, more=unusable):
+            role, is_capped = spec.columns[name].role, spec.privacy.max_confidence < 1
+            if why := why_not_selectable(name, role, is_capped=is_capped):
+                faults.add(f"workload.selections: each = {why}")
     _check_quasi_identifiers(spec.workload.weights, "workload.weights", spec, faults)
     _check_quasi_identifiers(spec.method.split_on, "method.split_on", spec, faults)
     if len(set(spec.method.split_on)) < len(spec.method.split_on):
@@ -64,19 +67,18 @@ def _check_target(target: TargetSpec, spec: Spec, faults: Faults) -> None:
         faults.add(f"workload.targets: {setting} of '{name}' makes classes of numbers; its type is '{column.type}'.")
 
 
-def _check_each(name: str, spec: Spec, faults: Faults) -> None:
+def _check_released(name: str, said: str, spec: Spec, faults: Faults, *, more: str = "") -> bool:
+    """Whether a column that recipients use is released in some way; `said` is how a message begins."""
     column = spec.columns.get(name)
     if column is None:
         # Without a role of its own it has the default one; whether there is such a column, only the data can say.
         if spec.data.default_role is None and name not in faults.unread:
-            faults.add(f"workload.selections: each = '{name}' has no role; {did_you_mean(name, spec.columns)}")
-    elif column.role != Role.QUASI_IDENTIFIER and not column.role.is_released_raw:
-        faults.add(
-            f"workload.selections: each = '{name}' is not released (its role is '{column.role}'), so nobody can select "
-            "by it; name a quasi-identifier or a column that is released as it is."
-        )
-    elif why := why_not_selectable(name, column.role, is_capped=spec.privacy.max_confidence < 1):
-        faults.add(f"workload.selections: each = {why}")
+            faults.add(f"{said} has no role; {did_you_mean(name, spec.columns)}")
+        return False
+    is_released = column.role == Role.QUASI_IDENTIFIER or column.role.is_released_raw
+    if not is_released:
+        faults.add(f"{said} is not released (its role is '{column.role}'){more}.")
+    return is_released
 
 
 def _check_quasi_identifiers(names: Iterable[str], where: str, spec: Spec, faults: Faults) -> None:
@@ -86,44 +88,34 @@ def _check_quasi_identifiers(names: Iterable[str], where: str, spec: Spec, fault
             faults.add(f"{where} names '{name}', which is no quasi-identifier; {did_you_mean(name, known)}")
 
 
+SOME_TARGET = "give a column the role 'target', or list one in workload.targets."
+
+
 def _check_method(spec: Spec, faults: Faults) -> None:
     """What the method and the demands need of a workload, and what of it would change nothing."""
-    method, workload = spec.method, spec.workload
-    some_target = "give a column the role 'target', or list one in workload.targets."
-    objective = method.objective
-    if objective.needs == "targets" and not spec.targets:
-        faults.add(f"method.criterion = '{method.criterion}' needs a target: {some_target}")
+    method, workload, objective = spec.method, spec.workload, spec.method.objective
+    criterion = f"criterion = '{method.criterion}'"
     learns = workload.query_log is not None and workload.query_log.learn
     has_selections = learns or any(selection.weight for selection in workload.selections)
+    has_weights = bool(spec.weights or workload.weights_from or learns)
+    if objective.needs == "targets" and not spec.targets:
+        faults.add(f"method.{criterion} needs a target: {SOME_TARGET}")
     if objective.needs == "selections" and not has_selections:
-        faults.add(
-            f"method.criterion = '{method.criterion}' needs selections with a weight above 0: write them as "
-            "[[workload.selections]]."
-        )
+        faults.add(f"method.{criterion} needs selections with a weight above 0: write them as [[workload.selections]].")
     if workload.weights and not any(workload.weights.get(name, 1.0) for name in spec.of_role(Role.QUASI_IDENTIFIER)):
         faults.add("workload.weights are 0 for every quasi-identifier, so none matters; raise one, or remove them.")
-    has_weights = bool(spec.weights or workload.weights_from or learns)
     if objective.needs == "weights" and not has_weights:
-        faults.add(f"method.criterion = '{method.criterion}' needs weights: write them in [workload.weights].")
-    is_steered = spec.targets and (objective.uses_targets or objective.uses_features)
-    if (
-        METHOD.is_changed(method, "min_gain")
-        and method.min_gain != 0
-        and not is_steered
-        and not objective.uses_features
-    ):
-        leaves_out = (
-            f"criterion = '{method.criterion}' leaves targets out; remove min_gain, or choose another criterion."
-        )
-        steers = leaves_out if spec.targets else f"remove it, or {some_target}"
+        faults.add(f"method.{criterion} needs weights: write them in [workload.weights].")
+    is_steered = bool(spec.targets) and (objective.uses_targets or objective.uses_features)
+    has_least_gain = METHOD.is_changed(method, "min_gain") and method.min_gain != 0
+    if has_least_gain and not is_steered and not objective.uses_features:
+        leaves_out = f"{criterion} leaves targets out; remove min_gain, or choose another criterion."
+        steers = leaves_out if spec.targets else f"remove it, or {SOME_TARGET}"
         faults.add(f"method.min_gain is a gain in what regions tell of targets, and none steers the splits: {steers}")
-    denoises = workload.denoise is True
-    if denoises and not spec.targets:
-        faults.add(f"workload.denoise has no target to work on: {some_target}")
-    elif denoises and not objective.uses_targets and not objective.explores:
-        faults.add(
-            f"workload.denoise does not go with criterion = '{method.criterion}', which uses no targets; remove it."
-        )
+    if workload.denoise is True and not spec.targets:
+        faults.add(f"workload.denoise has no target to work on: {SOME_TARGET}")
+    elif workload.denoise is True and not objective.uses_targets and not objective.explores:
+        faults.add(f"workload.denoise does not go with {criterion}, which uses no targets; remove it.")
     is_mondrian = method.capabilities.splits and not objective.uses_features
     steers_no_classes = not is_steered or objective.serves == TargetKind.NUMBERS
     if METHOD.is_changed(method, "candidates") and is_mondrian and steers_no_classes:
@@ -131,7 +123,7 @@ def _check_method(spec: Spec, faults: Faults) -> None:
             "method.candidates is where cuts for the classes of targets are looked for, and none steers; remove it."
         )
     if spec.privacy.max_confidence < 1 and not method.capabilities.grows_tree:
-        _check_capped(spec, some_target, faults)
+        _check_capped(spec, faults)
     if method.weight_rule not in (None, "first") and not has_weights:
         faults.add(f"method.weight_rule = '{method.weight_rule}' needs weights: write them in [workload.weights].")
     for setting in METHOD.settings:
@@ -142,10 +134,10 @@ def _check_method(spec: Spec, faults: Faults) -> None:
             faults.add(f"method.{setting.name} is for {other} = {named} only; write that, or remove {setting.name}.")
 
 
-def _check_capped(spec: Spec, some_target: str, faults: Faults) -> None:
+def _check_capped(spec: Spec, faults: Faults) -> None:
     """`max_confidence` needs a target that is released as it is, and classes of each such target."""
     if not spec.targets and not spec.of_role(Role.TARGET):
-        faults.add(f"privacy.max_confidence is of targets, and there is none: {some_target}")
+        faults.add(f"privacy.max_confidence is of targets, and there is none: {SOME_TARGET}")
     elif not spec.of_role(Role.TARGET):
         faults.add(
             "privacy.max_confidence caps targets that are released as they are, and all are quasi-identifiers, which "
@@ -161,7 +153,7 @@ def _check_capped(spec: Spec, some_target: str, faults: Faults) -> None:
 
 def _check_query_log(spec: Spec, faults: Faults) -> None:
     """Faults between a log and the method."""
-    log = spec.workload.query_log
+    log, method = spec.workload.query_log, spec.method
     if log is None:
         return
     if not log.learn:
@@ -171,24 +163,19 @@ def _check_query_log(spec: Spec, faults: Faults) -> None:
                     f"workload.query_log.{name} is of what is learned, and learn = false; remove one of the two."
                 )
         return
+    teaches = "workload.query_log teaches"
     if log.minterms and QUERY_LOG.is_changed(log, "selections"):
         faults.add("workload.query_log.minterms stand in place of selections; remove selections, or minterms.")
-    if spec.method.objective.is_blind:
-        faults.add("workload.query_log teaches what criterion = 'median' does not use; write learn = false, or 'auto'.")
+    if method.objective.is_blind:
+        faults.add(f"{teaches} what criterion = 'median' does not use; write learn = false, or 'auto'.")
     if spec.workload.weights_from is not None:
+        faults.add(f"{teaches} weights, and workload.weights_from finds them; remove it, or write learn = false.")
+    if method.objective.explores:
+        faults.add(f"{teaches} weights, and criterion = 'explore' tries its own; write learn = false, or 'auto'.")
+    if not method.capabilities.splits:
         faults.add(
-            "workload.query_log teaches weights, and workload.weights_from finds them; remove it, or write "
-            "learn = false."
-        )
-    if spec.method.objective.explores:
-        faults.add(
-            "workload.query_log teaches weights, and criterion = 'explore' tries its own; write learn = false, or "
-            "'auto'."
-        )
-    if not spec.method.capabilities.splits:
-        faults.add(
-            f"workload.query_log teaches selections and weights, which algorithm = '{spec.method.algorithm}' does not "
-            "use; write learn = false to have the release judged by its queries only, or use 'mondrian'."
+            f"{teaches} selections and weights, which algorithm = '{method.algorithm}' does not use; write learn = "
+            "false to have the release judged by its queries only, or use 'mondrian'."
         )
 
 
@@ -197,32 +184,26 @@ def _check_query_log(spec: Spec, faults: Faults) -> None:
 
 def check_application(spec: Spec, faults: Faults) -> None:
     """Faults between what is said of the application, the columns and the method."""
-    _check_columns(spec, faults)
+    for setting in ("features", "selected_by"):
+        for name in getattr(spec.workload, setting):
+            _check_released(name, f"workload.{setting} names '{name}', which", spec, faults)
     if faults.within("workload") or faults.unread:
         return
     _check_weights(spec, faults)
     _check_named(spec, faults)
-    if spec.method.objective.clusters:
-        _check_clustering(spec, faults)
-    if spec.method.objective.explores:
-        _check_exploring(spec, faults)
-    elif not spec.method.capabilities.refines and spec.method.time_budget is not None:
+    method, objective = spec.method, spec.method.objective
+    for name in ("weight_rule", "candidates") if objective.clusters else ():
+        if METHOD.is_changed(method, name):
+            faults.add(f"method.{name} does not go with criterion = 'clustering', where weights are of dispersion.")
+    for name in ("candidates", "weight_rule", "alpha", "min_gain") if objective.explores else ():
+        if METHOD.is_changed(method, name) and getattr(method, name) != 0:
+            faults.add(f"method.{name} does not go with criterion = 'explore', which tries several; remove it.")
+    if objective.explores and spec.workload.denoise is True:
+        faults.add("workload.denoise does not go with criterion = 'explore', which uses no targets; remove it.")
+    if not objective.explores and not method.capabilities.refines and method.time_budget is not None:
         faults.add("method.time_budget is for algorithm = 'tdr' or criterion = 'explore' only; remove it.")
-
-
-def _check_columns(spec: Spec, faults: Faults) -> None:
-    """Columns that recipients learn from or select by are released in some way."""
-    for setting in ("features", "selected_by"):
-        for name in getattr(spec.workload, setting):
-            column = spec.columns.get(name)
-            if column is None:
-                # Without a role of its own it has the default one; whether it is there, only the data can say.
-                if spec.data.default_role is None and name not in faults.unread:
-                    faults.add(
-                        f"workload.{setting} names '{name}', which has no role; {did_you_mean(name, spec.columns)}"
-                    )
-            elif column.role != Role.QUASI_IDENTIFIER and not column.role.is_released_raw:
-                faults.add(f"workload.{setting} names '{name}', which is not released (its role is '{column.role}').")
+    if objective.clusters or objective.explores:
+        _check_features(spec, faults)
 
 
 def _check_weights(spec: Spec, faults: Faults) -> None:
@@ -231,19 +212,15 @@ def _check_weights(spec: Spec, faults: Faults) -> None:
         if workload.weights:
             faults.add("workload.weights_from finds weights, and workload.weights gives them; remove one of the two.")
         if not spec.targets:
-            faults.add(
-                "workload.weights_from = 'accuracy' needs a target: give a column the role 'target', or list one in "
-                "workload.targets."
-            )
+            faults.add(f"workload.weights_from = 'accuracy' needs a target: {SOME_TARGET}")
         if method.objective.uses_features:
             faults.add(f"workload.weights_from does not go with criterion = '{method.criterion}'; remove it.")
-    if method.objective.is_blind:
-        for name in ("weights", "weights_from", "features", "selected_by"):
-            if getattr(workload, name):
-                faults.add(
-                    f"workload.{name} steers nothing with criterion = 'median', which is blind; remove it, or use "
-                    "another criterion."
-                )
+    for name in ("weights", "weights_from", "features", "selected_by") if method.objective.is_blind else ():
+        if getattr(workload, name):
+            faults.add(
+                f"workload.{name} steers nothing with criterion = 'median', which is blind; remove it, or use another "
+                "criterion."
+            )
     if method.weight_rule == "combined" and (not spec.targets or not method.objective.uses_targets):
         faults.add(
             "method.weight_rule = 'combined' weighs what is gained for targets, and none steers the splits: name a "
@@ -270,13 +247,6 @@ def _check_named(spec: Spec, faults: Faults) -> None:
         )
 
 
-def _check_clustering(spec: Spec, faults: Faults) -> None:
-    for name in ("weight_rule", "candidates"):
-        if METHOD.is_changed(spec.method, name):
-            faults.add(f"method.{name} does not go with criterion = 'clustering', where weights are of dispersion.")
-    _check_features(spec, faults)
-
-
 def _check_features(spec: Spec, faults: Faults) -> None:
     """Clusters are made of quasi-identifiers, at least one of which matters."""
     known, features, named = spec.of_role(Role.QUASI_IDENTIFIER), spec.workload.features, spec.method.criterion
@@ -286,16 +256,6 @@ def _check_features(spec: Spec, faults: Faults) -> None:
     kept = [name for name in known if not features or name in features]
     if kept and all(spec.workload.weights.get(name, 1.0) == 0 for name in kept):
         faults.add(f"method.criterion = '{named}' needs a feature whose weight is above 0.")
-
-
-def _check_exploring(spec: Spec, faults: Faults) -> None:
-    """Exploring chooses what a method would say."""
-    for name in ("candidates", "weight_rule", "alpha", "min_gain"):
-        if METHOD.is_changed(spec.method, name) and getattr(spec.method, name) != 0:
-            faults.add(f"method.{name} does not go with criterion = 'explore', which tries several; remove it.")
-    if spec.workload.denoise is True:
-        faults.add("workload.denoise does not go with criterion = 'explore', which uses no targets; remove it.")
-    _check_features(spec, faults)
 
 
 # --- against the algorithm --------------------------------------------------------------------------------------
@@ -346,27 +306,20 @@ def _check_refining(spec: Spec, faults: Faults) -> None:
             "output.regions = 'observed' tells what the groups of all columns together have, and several "
             "quasi-identifiers do not protect those; use 'domain', or one quasi-identifier."
         )
-    _check_sets(spec, faults)
-
-
-def _check_sets(spec: Spec, faults: Faults) -> None:
-    """Quasi-identifiers name all columns of that role, and no others."""
-    known = spec.of_role(Role.QUASI_IDENTIFIER)
-    asked = spec.privacy.quasi_identifiers
-    for number, quasi_identifier in enumerate(asked if known else ()):
-        for name in quasi_identifier.columns:
-            if name not in known and name not in faults.unread:
-                faults.add(
-                    f"privacy.quasi_identifiers[{number}] names '{name}', which has not the role 'quasi-identifier'; "
-                    f"{did_you_mean(name, known)}"
-                )
-    named = {name for quasi_identifier in asked for name in quasi_identifier.columns}
+    known, sets = spec.of_role(Role.QUASI_IDENTIFIER), spec.privacy.quasi_identifiers
+    for number, quasi_identifier in enumerate(sets):
+        where = f"privacy.quasi_identifiers[{number}]"
+        _check_quasi_identifiers(quasi_identifier.columns, where, spec, faults)
+    named = {name for quasi_identifier in sets for name in quasi_identifier.columns}
     unnamed = [name for name in known if name not in named]
-    if asked and unnamed:
-        words = "is in none of them; add it to one, or give it another role"
-        if len(unnamed) > 1:
-            words = "are in none of them; add each to one, or give them another role"
-        faults.add(f"privacy.quasi_identifiers: {listed(unnamed)} {words}.")
+    if sets and unnamed:
+        is_one = len(unnamed) == 1
+        words = (
+            "is in none of them; add it to one, or give it"
+            if is_one
+            else "are in none of them; add each to one, or give them"
+        )
+        faults.add(f"privacy.quasi_identifiers: {listed(unnamed)} {words} another role.")
 
 
 def _check_tree(spec: Spec, faults: Faults) -> None:
@@ -384,21 +337,21 @@ def _check_tree(spec: Spec, faults: Faults) -> None:
                 "multiway, or remove it."
             )
     _check_only_target(spec, "tells", faults)
-    for target in spec.targets if len(spec.targets) == 1 else ():
-        if target.equal_width is not None:
-            faults.add(
-                f"workload.targets: '{target.column}' has equal_width, whose classes tell the smallest and the largest "
-                "value; give algorithm = 'tree' classes = [...] instead."
-            )
+    if len(spec.targets) == 1 and spec.targets[0].equal_width is not None:
+        faults.add(
+            f"workload.targets: '{spec.targets[0].column}' has equal_width, whose classes tell the smallest and the "
+            "largest value; give algorithm = 'tree' classes = [...] instead."
+        )
     _check_class(spec, faults)
 
 
 def _check_only_target(spec: Spec, does: str, faults: Faults) -> None:
     """Refinement and trees are for the classes of one target, which is no quasi-identifier and has no model."""
     algorithm = spec.method.capabilities
+    named = f"method.algorithm = '{algorithm.name}'"
     if len(spec.targets) != 1 and not faults.within("workload.targets") and not faults.unread:
         number = listed(target.column for target in spec.targets) if spec.targets else "none"
-        faults.add(f"method.algorithm = '{algorithm.name}' {does} the classes of one target; found {number}.")
+        faults.add(f"{named} {does} the classes of one target; found {number}.")
     if len(spec.targets) != 1 and algorithm.grows_tree:
         return
     more = ", and say privacy.class_is_public = true if someone could know it" if algorithm.grows_tree else ""
@@ -406,32 +359,22 @@ def _check_only_target(spec: Spec, does: str, faults: Faults) -> None:
         column = spec.columns.get(target.column)
         if column is not None and column.role == Role.QUASI_IDENTIFIER:
             faults.add(
-                f"method.algorithm = '{algorithm.name}': the target '{target.column}' cannot be a quasi-identifier; "
-                f"give it the role 'target'{more}."
+                f"{named}: the target '{target.column}' cannot be a quasi-identifier; give it the role 'target'{more}."
             )
         if target.model is not None:
-            faults.add(
-                f"method.algorithm = '{algorithm.name}' takes no model of the target '{target.column}'; remove the "
-                "model."
-            )
+            faults.add(f"{named} takes no model of the target '{target.column}'; remove the model.")
 
 
 def _check_class(spec: Spec, faults: Faults) -> None:
     """Spans can be held to the diversity of the class, if that is not known anyway."""
-    asked = spec.privacy.diversity
     classes = {target.column for target in spec.targets}
-    for demand in asked:
+    for demand in spec.privacy.diversity:
+        asks = f"privacy.diversity asks {demand.model} of '{demand.column}': algorithm = 'tree'"
         if demand.column not in classes:
-            faults.add(
-                f"privacy.diversity asks {demand.model} of '{demand.column}': algorithm = 'tree' holds spans to the "
-                "diversity of the target only."
-            )
+            faults.add(f"{asks} holds spans to the diversity of the target only.")
         elif demand.model != "entropy-l":
-            faults.add(
-                f"privacy.diversity asks {demand.model} of '{demand.column}': algorithm = 'tree' knows 'entropy-l' "
-                "and privacy.max_confidence only."
-            )
-    if spec.privacy.class_is_public and (asked or spec.privacy.max_confidence < 1):
+            faults.add(f"{asks} knows 'entropy-l' and privacy.max_confidence only.")
+    if spec.privacy.class_is_public and spec.privacy.has_models:
         faults.add(
             "privacy.class_is_public: what is known anyway cannot be kept diverse; remove diversity and "
             "max_confidence, or let the class be private."

@@ -21,18 +21,16 @@ from anonfit.tables.schema import ColumnType, Role
 # --- [columns.NAME] ---------------------------------------------------------------------------------------------
 
 
-def _read_domain(given: Given) -> tuple[Any, ...]:
+def _read_domain(given: Given) -> Any:
     value = given.value
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or not value:
-        given.faults.add(
+        return given.refuse(
             f"{given.place} must be a list: [lowest, highest], or the names of a nominal column; found {value!r}."
         )
-        return ()
     if not all(isinstance(item, str | int | float | date | datetime) for item in value):
-        given.faults.add(f"{given.place} must hold numbers, dates or texts; found {value!r}.")
-        return ()
+        return given.refuse(f"{given.place} must hold numbers, dates or texts; found {value!r}.")
     return tuple(value)
 
 
@@ -40,32 +38,27 @@ def _read_taxonomy(given: Given) -> Any:
     value = given.value
     if value is None or isinstance(value, str | Path | Mapping) or hasattr(value, "leaves"):
         return value
-    given.faults.add(f"{given.place} must be the name of a taxonomy file; found {value!r}.")
-    return None
+    return given.refuse(f"{given.place} must be the name of a taxonomy file; found {value!r}.")
 
 
-def _read_codes(given: Given) -> tuple[str, ...]:
+def _read_codes(given: Given) -> Any:
     """Texts, and numbers as texts, that mean missing."""
-    value = given.value
-    if value is None:
-        return ()
-    if isinstance(value, list | tuple) and all(
-        isinstance(code, str | int | float) and not isinstance(code, bool) for code in value
+    codes = given.table.get(given.key, ())
+    if isinstance(codes, list | tuple) and not any(
+        isinstance(code, bool) or not isinstance(code, str | int | float) for code in codes
     ):
-        return tuple(code if isinstance(code, str) else f"{code:.17g}" for code in value)
-    given.faults.add(f'{given.place} must be a list such as ["-9"]; found {value!r}.')
-    return ()
+        return tuple(code if isinstance(code, str) else f"{code:.17g}" for code in codes)
+    return given.refuse(f'{given.place} must be a list such as ["-9"]; found {codes!r}.')
 
 
-def _read_waiver(given: Given) -> str | None:
+def _read_waiver(given: Given) -> Any:
     """What a column itself can say of diversity: that none is asked."""
-    if given.value not in (None, "none"):
-        given.faults.add(
-            f"{given.place} can be 'none' only, with a reason; what is asked of a column stands in "
-            f"[[privacy.diversity]]; found {given.value!r}."
-        )
-        return None
-    return None if given.value is None else "none"
+    if given.value in (None, "none"):
+        return given.value
+    return given.refuse(
+        f"{given.place} can be 'none' only, with a reason; what is asked of a column stands in "
+        f"[[privacy.diversity]]; found {given.value!r}."
+    )
 
 
 COLUMN = declared(
@@ -93,32 +86,24 @@ def read_column(name: str, table: dict[str, Any], faults: Faults, *, is_tree: bo
     return column
 
 
-def _check_waiver(where: str, column: ColumnSpec, faults: Faults) -> None:
-    """Nothing is asked of a sensitive column only where that is said, and why."""
-    if column.diversity is None and column.reason is None:
-        return
-    if column.role != Role.SENSITIVE:
+def _check_column(where: str, column: ColumnSpec, faults: Faults, *, is_tested: bool) -> None:
+    """Faults between the settings of one column; a tree may test it, though it is not generalized."""
+    if (column.diversity is not None or column.reason is not None) and column.role != Role.SENSITIVE:
         faults.add(
             f"{where}: diversity = 'none' and its reason are for sensitive columns; its role is '{column.role}'."
         )
-    elif column.diversity is None:
+    elif column.reason is not None and column.diversity is None:
         faults.add(f"{where}: a reason stands beside diversity = 'none' only; add that, or remove the reason.")
-    elif not (column.reason or "").strip():
+    elif column.diversity is not None and not (column.reason or "").strip():
         faults.add(f"{where}: diversity = 'none' needs a reason = \"…\", which the report publishes.")
-
-
-def _check_column(where: str, column: ColumnSpec, faults: Faults, *, is_tested: bool) -> None:
-    """Faults between the settings of one column; a tree may test it, though it is not generalized."""
-    _check_waiver(where, column, faults)
     is_sensitive, is_generalized = column.role == Role.SENSITIVE, column.role == Role.QUASI_IDENTIFIER or is_tested
     if not is_generalized:
         refused = ("domain", "split") if is_sensitive else ("order", "domain", "taxonomy", "split")
-        is_left_out = column.role in (Role.IDENTIFIER, Role.ENTITY)
-        unused = ("type", "date_format", *(["release"] if is_left_out else []))
+        unused: tuple[str, ...] = ()
         if column.role in (Role.IDENTIFIER, Role.ENTITY, Role.COUNT, Role.SAMPLE_WEIGHT):
-            for key in unused:
-                if getattr(column, key):
-                    faults.add(f"{where}: {key} says nothing of a column whose role is '{column.role}'; remove it.")
+            unused = ("type", "date_format") if column.role.is_released_raw else ("type", "date_format", "release")
+        for key in (key for key in unused if getattr(column, key)):
+            faults.add(f"{where}: {key} says nothing of a column whose role is '{column.role}'; remove it.")
         if given := [key for key in refused if getattr(column, key)]:
             faults.add(f"{where}: {listed(given)} can be set for a quasi-identifier only; its role is '{column.role}'.")
     if is_sensitive or is_generalized:
@@ -147,11 +132,8 @@ def _check_generalized(where: str, column: ColumnSpec, faults: Faults) -> None:
     is_range = column.type in (ColumnType.CONTINUOUS, ColumnType.DATE)
     if column.domain and is_range and (len(column.domain) != 2 or not _ascending(column.domain)):
         faults.add(f"{where}: the domain of an ordered column is [lowest, highest].")
-    if (
-        column.domain
-        and column.type in (ColumnType.NOMINAL, None)
-        and len({str(name) for name in column.domain}) < len(column.domain)
-    ):
+    is_twice = len({str(name) for name in column.domain}) < len(column.domain)
+    if is_twice and column.type in (ColumnType.NOMINAL, None):
         faults.add(f"{where}: domain names a value twice.")
 
 
@@ -172,10 +154,7 @@ def without_role(name: str, role: Role, spec: Spec) -> str:
 # --- [[privacy.diversity]] --------------------------------------------------------------------------------------
 
 
-def _read_demand(entry: Any, where: str, faults: Faults) -> DiversitySpec | None:
-    table = faults.table(entry, where)
-    if not isinstance(entry, Mapping):
-        return None
+def _read_demand(table: dict[str, Any], where: str, faults: Faults) -> DiversitySpec | None:
     for key in ("column", "model"):
         if key not in table:
             faults.add(f"{where} has no {key}; a demand names a sensitive column and a model ({', '.join(MODELS)}).")
@@ -184,8 +163,7 @@ def _read_demand(entry: Any, where: str, faults: Faults) -> DiversitySpec | None
     if model is None:
         return None
     given = {key: value for key, value in table.items() if key not in ("column", "model")}
-    for fault in parameter_faults(model, given, where=where):
-        faults.add(fault)
+    faults.sentences += parameter_faults(model, given, where=where)
     return DiversitySpec(column, model, _parameters(model, given)) if column is not None else None
 
 
@@ -223,11 +201,13 @@ def distance_of(demand: DiversitySpec, *, type: ColumnType | None, has_taxonomy:
 
 def check_diversity(spec: Spec, faults: Faults) -> None:
     """Faults between the demands and the columns they are of."""
+    # A tree may be asked for diversity of the class that it tells.
+    classes = {target.column for target in spec.targets} if spec.method.capabilities.grows_tree else set()
     for demand in spec.privacy.diversity:
         column = spec.columns.get(demand.column)
         if column is not None and column.role == Role.SENSITIVE:
             _check_closeness(demand, column, faults)
-        elif demand.column not in faults.unread and not _is_class(demand, spec):
+        elif demand.column not in faults.unread | classes:
             faults.add(_not_sensitive(demand, column, spec))
     if not faults.within("privacy.diversity") and not spec.method.capabilities.grows_tree:
         for name in spec.of_role(Role.SENSITIVE):
@@ -254,11 +234,6 @@ def unasked(spec: Spec) -> dict[str, str]:
                 f'or write diversity = "none" and a reason = "…" in [columns.{name}].'
             )
     return faults
-
-
-def _is_class(demand: DiversitySpec, spec: Spec) -> bool:
-    """Whether a demand is of the class that a tree tells."""
-    return spec.method.capabilities.grows_tree and demand.column in {target.column for target in spec.targets}
 
 
 def _not_sensitive(demand: DiversitySpec, column: ColumnSpec | None, spec: Spec) -> str:
@@ -314,10 +289,7 @@ def _check_used(name: str, spec: Spec, faults: Faults) -> None:
 QUASI_IDENTIFIER = declared("privacy.quasi_identifiers", QuasiIdentifierSpec)
 
 
-def _read_quasi_identifier(entry: Any, where: str, faults: Faults) -> QuasiIdentifierSpec | None:
-    table = faults.table(entry, where)
-    if not isinstance(entry, Mapping):
-        return None
+def _read_quasi_identifier(table: dict[str, Any], where: str, faults: Faults) -> QuasiIdentifierSpec:
     values = read_section(QUASI_IDENTIFIER, table, faults, where)
     columns = values["columns"] or ()
     if not columns and not faults.within(f"{where}.columns"):
@@ -336,25 +308,23 @@ def _read_quasi_identifiers(given: Given) -> tuple[QuasiIdentifierSpec, ...]:
 
 
 def _sets_of_keyword(given: Any) -> list[Any]:
-    """Several quasi-identifiers; a name is none, nor a list of them."""
+    """Several quasi-identifiers; a name is none, nor a list of them. A list of names is one whose k is that of all."""
     several = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
-    wrong = [item for item in several if isinstance(item, str) or not isinstance(item, Iterable | QuasiIdentifierSpec)]
-    if wrong:
-        shown = f"'{wrong[0]}'" if isinstance(wrong[0], str) else type(wrong[0]).__name__
-        raise RequestError(
-            "requirements is a list of quasi-identifiers, each a list of columns such as ['age', 'sex']; found "
-            f"{shown}."
-        )
-    return [_set_of_keyword(item) for item in several]
-
-
-def _set_of_keyword(given: Any) -> Any:
-    """One of several quasi-identifiers; a list of names is one whose k is that of all."""
-    if isinstance(given, QuasiIdentifierSpec):
-        return QUASI_IDENTIFIER.tables(given)
-    if isinstance(given, Mapping):
-        return given
-    return {"columns": [str(name) for name in (sorted(given) if isinstance(given, set | frozenset) else given)]}
+    tables: list[Any] = []
+    for item in several:
+        if isinstance(item, str) or not isinstance(item, Iterable | QuasiIdentifierSpec):
+            found = f"'{item}'" if isinstance(item, str) else type(item).__name__
+            form = "a list of quasi-identifiers, each a list of columns such as ['age', 'sex']"
+            raise RequestError(f"requirements is {form}; found {found}.")
+        if isinstance(item, QuasiIdentifierSpec):
+            tables.append(QUASI_IDENTIFIER.tables(item))
+        elif isinstance(item, Mapping):
+            tables.append(item)
+        else:
+            tables.append(
+                {"columns": [str(name) for name in (sorted(item) if isinstance(item, set | frozenset) else item)]}
+            )
+    return tables
 
 
 QUASI_IDENTIFIERS = ValueKind(

@@ -58,8 +58,7 @@ class Faults:
         self.sentences: list[str] = []
         self.unread: set[str] = set()
         """Columns that are declared but could not be read: nothing more is said about them."""
-        self.open: dict[str, str] = {}
-        """Questions that the spec leaves open, by the table they stand in."""
+        self.open: dict[str, str] = {}  # questions that the spec leaves open, by the table they stand in
 
     def add(self, text: str) -> None:
         """Keep a fault."""
@@ -79,23 +78,11 @@ class Faults:
         self.add(f"[{where}] must be a table of settings; found {value!r}.")
         return {}
 
-    def entries(self, value: Any, where: str, example: str) -> list[Any]:
-        """A list of entries, whatever they are."""
-        if isinstance(value, list | tuple):
-            return list(value)
-        if isinstance(value, Mapping):
-            self.add(f"[{where}] is a list: write [[{where}]], with two brackets, once for each entry.")
-        else:
-            self.add(f"{where} must be a list, such as {example}; found {value!r}.")
-        return []
-
     def unknown(self, table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
         """Refuse keys that are not known."""
         names = list(known)
-        for key in table:
-            place = f"{where}.{key}" if where else key
-            if key not in names:
-                self.add(f"{place} is not a setting; {did_you_mean(str(key), names)}")
+        for key in (key for key in table if key not in names):
+            self.add(f"{where}{'.' if where else ''}{key} is not a setting; {did_you_mean(str(key), names)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +105,11 @@ class Given:
         """What is written; None if nothing is."""
         return self.table.get(self.key)
 
+    def refuse(self, fault: str) -> Any:
+        """Keep a fault; the default stands in for the value."""
+        self.faults.add(fault)
+        return self.default
+
     def of_type(self, kind: type | tuple[type, ...], word: str) -> Any:
         """A value of some type, which a message calls `word`; a whole number of any kind is taken as Python's."""
         value = self.table.get(self.key, self.default)
@@ -126,8 +118,7 @@ class Given:
         is_wrong_bool = isinstance(value, bool) and kind is not bool
         if value is self.default or (isinstance(value, kind) and not is_wrong_bool):
             return value
-        self.faults.add(f"{self.place} must be {word}; found {value!r}.")
-        return self.default
+        return self.refuse(f"{self.place} must be {word}; found {value!r}.")
 
     def number(self, numbers: Numbers) -> Any:
         """A finite number within bounds."""
@@ -135,19 +126,15 @@ class Given:
             return self.default
         if numbers.have(self.value):
             return float(self.value)
-        self.faults.add(f"{self.place} must be {numbers.says}; found {self.value!r}.")
-        return self.default
+        return self.refuse(f"{self.place} must be {numbers.says}; found {self.value!r}.")
 
     def choice(self, options: Iterable[str]) -> Any:
         """One of some words."""
         value = self.table.get(self.key, self.default)
-        if value is self.default:
-            return value
         words = [str(option) for option in options]
-        if isinstance(value, str) and value in words:
+        if value is self.default or (isinstance(value, str) and value in words):
             return value
-        self.faults.add(f"{self.place} = {value!r} is not known; {did_you_mean(str(value), words)}")
-        return self.default
+        return self.refuse(f"{self.place} = {value!r} is not known; {did_you_mean(str(value), words)}")
 
     def texts(self) -> Any:
         """A list of texts."""
@@ -155,8 +142,7 @@ class Given:
             return self.default
         if isinstance(self.value, list | tuple) and all(isinstance(item, str) for item in self.value):
             return tuple(self.value)
-        self.faults.add(f"{self.place} must be a list of texts; found {self.value!r}.")
-        return self.default
+        return self.refuse(f"{self.place} must be a list of texts; found {self.value!r}.")
 
 
 def written(value: Any) -> Any:
@@ -185,6 +171,17 @@ class ValueKind:
     write: Callable[[Any], Any] = written
     of_keyword: Callable[[Any], Any] = _as_table
     choices: tuple[str, ...] = ()
+
+    def that(self, holds: Callable[[Any], bool], fault: str, **words: Any) -> ValueKind:
+        """The same, but values that something does not hold of are refused: `fault` has {place} and {value} in it."""
+
+        def read(given: Given) -> Any:
+            value = self.read(given)
+            if value is None or holds(value):
+                return value
+            return given.refuse(fault.format(place=given.place, value=value, **words))
+
+        return replace(self, read=read)
 
 
 Entry = TypeVar("Entry")
@@ -221,21 +218,14 @@ def or_auto(kind: ValueKind) -> ValueKind:
 
 
 def whole(
-    least: int | None = None, *, word: str = "a whole number", fault: str = "", is_raised: bool = False
+    least: int | None = None,
+    *,
+    word: str = "a whole number",
+    fault: str = "{place} must be at least {least}; found {value}.",
 ) -> ValueKind:
-    """A whole number of at least `least`. One below is a `fault`, with {place}, {least} and {value} filled in; it is
-    raised to the least, or taken as not given.
-    """
-    sentence = fault or "{place} must be at least {least}; found {value}."
-
-    def read(given: Given) -> Any:
-        value = given.of_type(int, word)
-        if value is None or least is None or value >= least:
-            return value
-        given.faults.add(sentence.format(place=given.place, least=least, value=value))
-        return least if is_raised else given.default
-
-    return ValueKind(read)
+    """A whole number of at least `least`; one below is a `fault`, with {place}, {least} and {value} filled in."""
+    kind = ValueKind(lambda given: given.of_type(int, word))
+    return kind if least is None else kind.that(lambda value: bool(value >= least), fault, least=least)
 
 
 def column_names(given: Any) -> list[str]:
@@ -245,21 +235,14 @@ def column_names(given: Any) -> list[str]:
     return [str(name) for name in given] if isinstance(given, Iterable) and not isinstance(given, str) else [str(given)]
 
 
-def _read_names_once(given: Given) -> Any:
-    names = given.texts()
-    if len(set(names)) < len(names):
-        given.faults.add(f"{given.place} names a column twice.")
-    return names
-
-
-SWITCH = ValueKind(lambda given: given.of_type(bool, "true or false"))
+NAMES = ValueKind(Given.texts, of_keyword=column_names)
 TEXTS = ValueKind(Given.texts, of_keyword=lambda value: value if isinstance(value, str) else list(value))
 KINDS = {
     "above 0": number(ABOVE_ZERO),
     "at least 0": number(AT_LEAST_ZERO),
     "fraction": number(FRACTION),
-    "names": ValueKind(Given.texts, of_keyword=column_names),
-    "names once": ValueKind(_read_names_once, of_keyword=column_names),
+    "names": NAMES,
+    "names once": NAMES.that(lambda names: len(set(names)) == len(names), "{place} names a column twice."),
     "rows": whole(1, word="a whole number of rows", fault="{place} = {value} is no number of rows; write 1 or more."),
     "share": number(Numbers("a number above 0 and at most 1", lambda number: 0 < number <= 1)),
     "whole": whole(),
@@ -292,8 +275,7 @@ class Setting:
     needs: tuple[str, ...] = ()
     public: Public = Public.NEVER
     public_with: tuple[str, ...] | None = None
-    keyword: str | None = ""
-    """Empty: the keyword argument has the same name; None: there is none."""
+    keyword: str | None = ""  # empty: the keyword argument has the same name; None: there is none
     recodes: bool = True
 
     @property
@@ -368,15 +350,15 @@ def _setting(name: str, entry: dict[str, Any], own: ValueKind | None, held: Any)
 
 def _kind_of(held: Any, named: str | None) -> ValueKind:
     """The kind of a name, or the one that follows from the type of a field, None and `auto` apart."""
-    is_one = get_origin(held) in (None, Literal, tuple)
-    parts = [held] if is_one else [part for part in get_args(held) if part is not type(None)]
+    is_union = get_origin(held) not in (None, Literal, tuple)
+    parts = [part for part in get_args(held) if part is not type(None)] if is_union else [held]
     if Auto in parts:
         parts.remove(Auto)
         return or_auto(_kind_of(parts[0], named))
     if named is not None:
         return KINDS[named]
     if parts[0] is bool:
-        return SWITCH
+        return ValueKind(lambda given: given.of_type(bool, "true or false"))
     return TEXTS if get_origin(parts[0]) is tuple else choice(parts[0])
 
 
@@ -390,8 +372,25 @@ def read_section(section: Section, table: dict[str, Any], faults: Faults, where:
     }
 
 
-def read_entries(given: Given, example: str, read: Callable[[Any, str, Faults], Entry | None]) -> tuple[Entry, ...]:
-    """The entries of a list that could be read."""
-    entries = given.faults.entries(given.table.get(given.key, ()), given.place, example)
-    values = (read(entry, f"{given.place}[{place}]", given.faults) for place, entry in enumerate(entries))
-    return tuple(entry for entry in values if entry is not None)
+def read_entries(
+    given: Given, example: str, read: Callable[[dict[str, Any], str, Faults], Entry | None], *, short: str = ""
+) -> tuple[Entry, ...]:
+    """The entries of a list of tables that could be read; a text alone is a table that has it under the key `short`."""
+    entries = given.table.get(given.key, ())
+    if isinstance(entries, Mapping):
+        given.faults.add(f"[{given.place}] is a list: write [[{given.place}]], with two brackets, once for each entry.")
+        return ()
+    if not isinstance(entries, list | tuple):
+        given.faults.add(f"{given.place} must be a list, such as {example}; found {entries!r}.")
+        return ()
+    values = []
+    for number, entry in enumerate(entries):
+        where = f"{given.place}[{number}]"
+        table = {short: entry} if short and isinstance(entry, str) else entry
+        if short and not isinstance(table, Mapping):
+            given.faults.add(f"{where} must be the name of a {short}, or a table, as in {example}; found {entry!r}.")
+            continue
+        settings = given.faults.table(table, where)
+        if isinstance(table, Mapping):
+            values.append(read(settings, where, given.faults))
+    return tuple(value for value in values if value is not None)

@@ -105,15 +105,13 @@ def learned_text(spec: Spec, log: QueryLogSpec, learned: LearnedWorkload, *, ori
     texts = []
     if original is not None and not is_moved:
         texts.append(_without_workload(original, wanted) + section)
-    plain = replace(wanted, workload=replace(wanted.workload, targets=None, denoise=False, **_NOTHING))
+    nothing: dict[str, Any] = {"targets": None, "denoise": False, "selections": (), "weights": {}, "query_log": None}
+    plain = replace(wanted, workload=replace(wanted.workload, **nothing))
     texts.append(to_toml(plain).rstrip("\n") + "\n\n" + section)
     for text in texts:
         if _says(text, wanted):
             return text
     return to_toml(wanted)
-
-
-_NOTHING: dict[str, Any] = {"selections": (), "weights": {}, "query_log": None}
 
 
 def _says(text: str, wanted: Spec) -> bool:
@@ -196,30 +194,21 @@ def _selections(spec: Spec, wanted: Spec, learned: LearnedWorkload) -> Iterator[
             yield "# as the spec said"
         else:
             source = learned.selections[place - given]
-            yield f"# {_evidence(source.own, source.times, source.alike, is_minterm=learned.is_minterms)}"
+            evidence = queries(source.own)
+            if learned.is_minterms:
+                evidence = f"a part that {queries(source.times)} ask for, alone or with others"
+            elif source.alike:
+                others = f"the others for nearly the same rows ({source.alike:,} other selections)"
+                evidence = f"{queries(source.times)}: {source.own:,} ask exactly this, {others}"
+            yield f"# {evidence}"
         key, text = ("where", selection.where) if selection.where is not None else ("each", selection.each)
         yield f"{key} = {toml_value(text)}"
         yield f"weight = {selection.weight!r}"
 
 
-def _evidence(own: int, times: int, alike: int, *, is_minterm: bool) -> str:
-    if is_minterm:
-        return f"a part that {queries(times)} ask for, alone or with others"
-    if not alike:
-        return queries(own)
-    return (
-        f"{queries(times)}: {own:,} ask exactly this, the others for nearly the same rows ({alike:,} other selections)"
-    )
-
-
 def _used(uses: Uses) -> str:
-    ways = (
-        ("selected by", uses.filtered),
-        ("shown", uses.shown),
-        ("grouped by", uses.grouped),
-        ("joined by", uses.joined),
-    )
-    parts = [f"{way} in {queries(times)}" for way, times in ways if times]
+    ways = {"selected by": uses.filtered, "shown": uses.shown, "grouped by": uses.grouped, "joined by": uses.joined}
+    parts = [f"{way} in {queries(times)}" for way, times in ways.items() if times]
     return ", ".join(parts) or "in no query"
 
 

@@ -15,7 +15,7 @@ from anonfit.criteria.objectives import ALGORITHMS, OBJECTIVES, Algorithm, Algor
 from anonfit.engines.contract import EngineName
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values
-from anonfit.tables.layout import Layout
+from anonfit.tables.layout import FileLayout
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import ColumnType, NominalSplit, Role
 from anonfit.tables.sources import FileForm, FormatName
@@ -45,7 +45,7 @@ FEWEST_MODELLED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class DataSpec(Layout):
+class DataSpec(FileLayout):
     """Where the table is and how to read it."""
 
     source: Any = field(default=None, repr=False)

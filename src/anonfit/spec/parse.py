@@ -14,10 +14,11 @@ from typing import Any
 from anonfit.errors import RequestError, SpecError, listed
 from anonfit.privacy.catalogue import MODELS
 from anonfit.runtime.strict_json import Damaged, JsonPart, read_text
+from anonfit.spec import model
 from anonfit.spec.check import check_algorithm, check_application, check_workload
 from anonfit.spec.columns import COLUMN, check_diversity, distance_of, read_column
 from anonfit.spec.kinds import Faults, Given, Public, Section, Setting, read_section
-from anonfit.spec.model import VERSION, ColumnSpec, DiversitySpec, ProposedSpec, SelectionSpec, Spec, WorkloadSpec
+from anonfit.spec.model import VERSION, ColumnSpec, ProposedSpec, SelectionSpec, Spec
 from anonfit.spec.settings import SECTIONS, TARGET
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
 from anonfit.tables.sources import FORMATS, is_database, shown_address
@@ -25,8 +26,7 @@ from anonfit.tables.sources import FORMATS, is_database, shown_address
 PUBLIC = ("version", "data", "columns", "privacy", "output")
 PUBLIC_TOO = ("workload", "method", "decisions", "report")
 MOST_SELECTIONS = 1_000_000
-DEEPEST_SETTING = 10
-"""Names in the key of a setting."""
+DEEPEST_SETTING = 10  # names in the key of a setting
 TOP = ("version", "decisions", "data", "columns", "privacy", "workload", "method", "engine", "output", "report")
 
 
@@ -43,12 +43,16 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
             else f"version is missing: write version = {VERSION} first."
         )
     columns = _read_columns(top, faults)
-    parts = {name: _read(name, faults.table(top.get(name, {}), name), faults) for name in SECTIONS}
+    parts = {
+        name: section.holder(**read_section(section, faults.table(top.get(name, {}), name), faults))
+        for name, section in SECTIONS.items()
+    }
     decisions = Given(top, "decisions", "spec", None, faults).choice(("accepted",))
     spec = Spec(columns=columns, **parts, decisions=decisions, folder=folder)
     _check_roles(spec, faults)
     _check_consent(spec, faults)
     _check_layout(spec, faults)
+    _check_engine(spec.engine, faults)
     check_diversity(spec, faults)
     check_workload(spec, faults)
     check_application(spec, faults)
@@ -63,30 +67,9 @@ def _read_columns(top: Mapping[str, Any], faults: Faults) -> dict[str, ColumnSpe
     method = top.get("method", {})
     is_tree = isinstance(method, Mapping) and method.get("algorithm") == "tree"
     for name, table in faults.table(top.get("columns", {}), "columns").items():
-        column = read_column(name, faults.table(table, f"columns.{name}"), faults, is_tree=is_tree)
-        if column is not None:
-            columns[name] = column
-        else:
-            faults.unread.add(name)
-    return columns
-
-
-def _read(name: str, table: dict[str, Any], faults: Faults) -> Any:
-    """A section that is one table."""
-    section = SECTIONS[name]
-    if name == "engine":
-        _refuse_unused(table, faults)
-    return section.holder(**read_section(section, table, faults))
-
-
-def _refuse_unused(table: Mapping[str, Any], faults: Faults) -> None:
-    """Refuse settings that the engine does not use."""
-    if table.get("name") == "spark" and "memory" in table:
-        faults.add("engine.memory is not for engine.name = 'spark': its memory is set by Spark's own settings.")
-    if table.get("name") == "memory":
-        for name in ("memory", "spill", "hand_over", "sample"):
-            if name in table:
-                faults.add(f"engine.{name} is not for engine.name = 'memory', which holds all rows; leave it out.")
+        columns[name] = read_column(name, faults.table(table, f"columns.{name}"), faults, is_tree=is_tree)
+    faults.unread |= {name for name, column in columns.items() if column is None}
+    return {name: column for name, column in columns.items() if column is not None}
 
 
 def open_questions(questions: Mapping[str, str]) -> list[str]:
@@ -146,6 +129,15 @@ def _check_layout(spec: Spec, faults: Faults) -> None:
             f'output.delimiter and output.decimal are both {output.decimal!r}; with decimal = "," the usual '
             'delimiter is ";".'
         )
+
+
+def _check_engine(engine: model.EngineSpec, faults: Faults) -> None:
+    """Refuse settings that the engine does not use."""
+    if engine.name == "spark" and engine.memory is not None:
+        faults.add("engine.memory is not for engine.name = 'spark': its memory is set by Spark's own settings.")
+    for name in ("memory", "spill", "hand_over", "sample") if engine.name == "memory" else ():
+        if getattr(engine, name) is not None:
+            faults.add(f"engine.{name} is not for engine.name = 'memory', which holds all rows; leave it out.")
 
 
 def refuse_open(spec: Spec) -> None:
@@ -253,7 +245,6 @@ DECLARED = ("role", "type", "split", "date_format")
 
 def spec_tables(spec: Spec) -> dict[str, Any]:
     """All of a spec as nested tables, defaults left out. A frame as the source has no place in it."""
-    tables: dict[str, Any] = {"version": VERSION, **_decisions(spec)}
     parts = {name: section.tables(getattr(spec, name)) for name, section in SECTIONS.items()}
     source = parts["data"].pop("source", None)
     if isinstance(source, str | Path):
@@ -262,12 +253,13 @@ def spec_tables(spec: Spec) -> dict[str, Any]:
     if "to" in parts["output"]:
         parts["output"]["to"] = shown_address(parts["output"]["to"])
     parts["columns"] = {name: COLUMN.tables(column) for name, column in spec.columns.items()}
-    order = ("data", "columns", "privacy", "workload", "method", "engine", "output", "report")
-    return tables | {name: parts[name] for name in order if parts[name]}
+    return _in_order(spec, parts)
 
 
-def _decisions(spec: Spec) -> dict[str, str]:
-    return {} if spec.decisions is None else {"decisions": spec.decisions}
+def _in_order(spec: Spec, parts: dict[str, Any]) -> dict[str, Any]:
+    """The tables of a spec that say something, in their usual order."""
+    parts |= {"version": VERSION, "decisions": spec.decisions}
+    return {name: parts[name] for name in TOP if parts[name]}
 
 
 def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType] | None = None) -> dict[str, Any]:
@@ -276,38 +268,36 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
     gave to columns without a declared one, so that every demand can say by which distance it is measured.
     """
     shown = replace(spec, method=replace(spec.method, weight_rule=spec.method.weight_rule or "first"))
-    public = {name: _public(section, shown) for name, section in SECTIONS.items()}
+    public: dict[str, Any] = {
+        name: {
+            setting.name: setting.kind.write(getattr(getattr(shown, name), setting.name))
+            for setting in section.settings
+            if _is_public(setting, section, shown)
+        }
+        for name, section in SECTIONS.items()
+    }
     by_name = {column.name: column for column in schema.columns}
     public["privacy"]["diversity"] = [
         _public_demand(demand, by_name[demand.column], (types or {}).get(demand.column))
         for demand in spec.privacy.diversity
     ]
     public["workload"] = _public_workload(public["workload"], spec.workload)
-    columns = {
-        column.name: {key: str(getattr(column, key)) for key in DECLARED if getattr(column, key) is not None}
-        | ({"release": True} if column.release else {})
-        | _codes(spec.columns.get(column.name))
-        | _waiver(spec.columns.get(column.name))
-        for column in schema.columns
+    public["columns"] = {
+        column.name: _public_column(column, spec.columns.get(column.name)) for column in schema.columns
     }
-    return {
-        "version": VERSION,
-        **_decisions(spec),
-        "data": public["data"],
-        "columns": columns,
-        **{name: public[name] for name in ("privacy", "workload", "method", "output")},
-        **({"report": public["report"]} if public["report"] else {}),
-    }
+    return _in_order(spec, public)
 
 
-def _public(section: Section, spec: Spec) -> dict[str, Any]:
-    """The settings of a section that the manifest tells."""
-    held = getattr(spec, section.name)
-    return {
-        setting.name: setting.kind.write(getattr(held, setting.name))
-        for setting in section.settings
-        if _is_public(setting, section, spec)
-    }
+def _public_column(column: Column, declared: ColumnSpec | None) -> dict[str, Any]:
+    """What a schema says of a column, which values mean missing in it, and why nothing is asked of a sensitive one."""
+    public: dict[str, Any] = {key: str(getattr(column, key)) for key in DECLARED if getattr(column, key) is not None}
+    if column.release:
+        public["release"] = True
+    if declared is not None and declared.missing:
+        public["missing"] = list(declared.missing)
+    if declared is not None and declared.diversity is not None:
+        public |= {"diversity": declared.diversity, "reason": declared.reason}
+    return public
 
 
 def _is_public(setting: Setting, section: Section, spec: Spec) -> bool:
@@ -317,24 +307,12 @@ def _is_public(setting: Setting, section: Section, spec: Spec) -> bool:
     if setting.public == Public.NEEDED:
         name, *words = setting.needs
         return getattr(held, name) in words
-    return setting.public == Public.ALWAYS or (
-        setting.public == Public.CHANGED and section.is_changed(held, setting.name)
-    )
+    if setting.public == Public.CHANGED:
+        return section.is_changed(held, setting.name)
+    return setting.public == Public.ALWAYS
 
 
-def _codes(column: ColumnSpec | None) -> dict[str, Any]:
-    """The values that mean missing in a column."""
-    return {} if column is None or not column.missing else {"missing": list(column.missing)}
-
-
-def _waiver(column: ColumnSpec | None) -> dict[str, Any]:
-    """That nothing is asked of a sensitive column, and why."""
-    if column is None or column.diversity is None:
-        return {}
-    return {"diversity": column.diversity, "reason": column.reason}
-
-
-def _public_demand(demand: DiversitySpec, column: Column, data_type: ColumnType | None) -> dict[str, Any]:
+def _public_demand(demand: model.DiversitySpec, column: Column, data_type: ColumnType | None) -> dict[str, Any]:
     """A demand with the taxonomy or order that it is measured by, which stands nowhere else in a release."""
     allowed = {parameter.name for parameter in MODELS[demand.model].parameters}
     public: dict[str, Any] = {"column": demand.column, "model": demand.model}
@@ -351,7 +329,7 @@ def _public_demand(demand: DiversitySpec, column: Column, data_type: ColumnType 
     return public
 
 
-def _public_workload(shown: dict[str, Any], workload: WorkloadSpec) -> dict[str, Any]:
+def _public_workload(shown: dict[str, Any], workload: model.WorkloadSpec) -> dict[str, Any]:
     """What is told of a workload in another way than a spec has it: selections are counted, targets told whole."""
     public = {name: shown.pop(name) for name in ("denoise", "selections", "weights")}
     public["selections"] = len(workload.selections)
@@ -386,7 +364,11 @@ def _public_spec(sections: dict[str, JsonPart]) -> Spec:
     )
     if method.get("weight_rule") == "first":
         del method["weight_rule"]
-    columns = {name: _public_column(part) for name, part in sections["columns"].named().items()}
+    told = [setting.name for setting in COLUMN.settings if setting.public != Public.NEVER and setting.name != "role"]
+    columns = {
+        name: {key: entry.value for key, entry in part.table(("role",), (*told, "order")).items()}
+        for name, part in sections["columns"].named().items()
+    }
     demands = JsonPart(privacy.get("diversity", []), "spec.privacy.diversity")
     privacy["diversity"] = [_to_column(demand, columns) for demand in demands.items()]
     selections = JsonPart(workload.pop("selections", 0), "spec.workload.selections").whole(0, MOST_SELECTIONS)
@@ -402,11 +384,6 @@ def _public_spec(sections: dict[str, JsonPart]) -> Spec:
         workload=replace(spec.workload, selections=(SelectionSpec(),) * selections),
         method=replace(spec.method, criterion="selection") if by_selection else spec.method,
     )
-
-
-def _public_column(part: JsonPart) -> dict[str, Any]:
-    public = [setting.name for setting in COLUMN.settings if setting.public != Public.NEVER and setting.name != "role"]
-    return {name: entry.value for name, entry in part.table(("role",), (*public, "order")).items()}
 
 
 def _to_column(demand: JsonPart, columns: dict[str, dict[str, Any]]) -> dict[str, Any]:

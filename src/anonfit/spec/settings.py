@@ -21,102 +21,60 @@ from anonfit.criteria.objectives import ALGORITHMS, OBJECTIVES
 from anonfit.engines.contract import ENGINES, EngineName
 from anonfit.errors import RecodingError
 from anonfit.recoding.recoding import Recoding
-from anonfit.spec import model
+from anonfit.spec import kinds, model
 from anonfit.spec.columns import COLUMN, DIVERSITY, QUASI_IDENTIFIER, QUASI_IDENTIFIERS
-from anonfit.spec.kinds import (
-    AT_LEAST_ZERO,
-    FRACTION,
-    Faults,
-    Given,
-    Numbers,
-    ValueKind,
-    choice,
-    declared,
-    is_whole,
-    read_entries,
-    read_section,
-    whole,
-)
+from anonfit.spec.kinds import Faults, Given, ValueKind, declared, read_entries, read_section, text, whole
 from anonfit.spec.model import QueryLogSpec, SelectionSpec, TargetSpec, WorkloadSpec
 from anonfit.tables.schema import Role
 
 # --- [data], and how a file lays its table out ------------------------------------------------------------------
 
 
-def _read_default_role(given: Given) -> Role | None:
-    role = given.choice(Role)
-    if role is not None and role != Role.INSENSITIVE:
-        given.faults.add(
-            f"{given.place} = '{role}': only 'insensitive' can be a default; name the columns of every other role."
-        )
-        return None
-    return Role(role) if role else None
-
-
-def _read_delimiter(given: Given) -> str | None:
-    delimiter: str | None = given.of_type(str, "one character")
-    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\0\r\n"'):
-        given.faults.add(f"{given.place} must be one ASCII character, no quote and no line end; found {delimiter!r}.")
-        return None
-    return delimiter
-
-
-def _read_encoding(given: Given) -> str | None:
-    name: str | None = given.of_type(str, "the name of an encoding")
+def _is_encoding(name: str) -> bool:
     try:
-        is_known = name is None or codecs.lookup(name)._is_text_encoding
+        return codecs.lookup(name)._is_text_encoding
     except (LookupError, ValueError):
-        is_known = False
-    if is_known:
-        return name
-    given.faults.add(
-        f'{given.place} = {name!r} is no encoding; known are such as "utf-8", "cp1252", "utf-16", "cp850".'
-    )
-    return None
+        return False
 
 
 def _sign_of(*signs: str) -> ValueKind:
     """One of some signs."""
-
-    def read(given: Given) -> str | None:
-        sign: str | None = given.of_type(str, "a sign")
-        if sign is None or sign in signs:
-            return sign
-        given.faults.add(f"{given.place} must be one of {', '.join(map(repr, signs))}; found {sign!r}.")
-        return None
-
-    return ValueKind(read)
-
-
-def _read_comment(given: Given) -> str | None:
-    comment: str | None = given.of_type(str, "what such lines begin with")
-    if comment is not None and not comment.isprintable():
-        given.faults.add(f"{given.place} must be signs that can be seen; found {comment!r}.")
-        return None
-    return comment
+    fault = f"{{place}} must be one of {', '.join(map(repr, signs))}; found {{value!r}}."
+    return text("a sign").that(lambda sign: sign in signs, fault)
 
 
 def _read_rows(given: Given) -> Any:
     value = given.value
-    if value is None or (is_whole(value) and value >= 0):
-        return None if value is None else int(value)
-    if isinstance(value, list | tuple) and all(is_whole(line) and line > 0 for line in value):
+    if kinds.is_whole(value) and value >= 0:
+        return int(value)
+    if isinstance(value, list | tuple) and all(kinds.is_whole(line) and line > 0 for line in value):
         return tuple(int(line) for line in value)
-    given.faults.add(
+    if value is None:
+        return None
+    return given.refuse(
         f"{given.place} must be how many lines come first, or a list of lines such as [2]; found {value!r}."
     )
-    return None
 
 
 DATA = declared(
     "data",
     model.DataSpec,
     source=ValueKind(lambda given: given.value, lambda source: source),
-    default_role=ValueKind(_read_default_role),
-    encoding=ValueKind(_read_encoding),
-    delimiter=ValueKind(_read_delimiter),
+    default_role=ValueKind(kinds.choice(Role).read).that(
+        lambda role: role == Role.INSENSITIVE,
+        "{place} = '{value}': only 'insensitive' can be a default; name the columns of every other role.",
+    ),
+    encoding=text("the name of an encoding").that(
+        _is_encoding, '{place} = {value!r} is no encoding; known are such as "utf-8", "cp1252", "utf-16", "cp850".'
+    ),
+    delimiter=text("one character").that(
+        lambda sign: len(sign) == 1 and sign.isascii() and sign not in '\0\r\n"',
+        "{place} must be one ASCII character, no quote and no line end; found {value!r}.",
+    ),
     quote=_sign_of('"', "'", ""),
-    comment=ValueKind(_read_comment),
+    comment=text("what such lines begin with").that(
+        str.isprintable, "{place} must be signs that can be seen; found {value!r}."
+    ),
     header_row=whole(1, word="the number of a line", fault="{place} = {value} is no line; the first is 1."),
     skip_rows=ValueKind(_read_rows),
     decimal=_sign_of(".", ","),
@@ -127,23 +85,19 @@ DATA = declared(
 # --- [privacy] --------------------------------------------------------------------------------------------------
 
 
-def _read_k(given: Given) -> int:
+def _read_k(given: Given) -> Any:
     if given.key not in given.table:
         given.faults.add(
             "privacy.k is missing: how many persons must share every released combination? 10 is a common start."
         )
-    k: int = replace(given, default=1).of_type(int, "a whole number")
-    if k < 1:
-        given.faults.add(f"{given.place} must be at least 1; found {k}.")
-    return max(k, 1)
+    return whole(1).read(replace(given, default=1))
 
 
-def _read_limit(given: Given) -> float:
+def _read_limit(given: Given) -> Any:
     limit = given.of_type((int, float), "a fraction of the records such as 0.05")
-    if FRACTION.have(limit):
+    if kinds.FRACTION.have(limit):
         return float(limit)
-    given.faults.add(f"{given.place} is a fraction between 0 and 1; found {limit} (write 0.05 for 5 %).")
-    return 0.0
+    return given.refuse(f"{given.place} is a fraction between 0 and 1; found {limit} (write 0.05 for 5 %).")
 
 
 PRIVACY = declared(
@@ -158,7 +112,7 @@ PRIVACY = declared(
 
 # --- [workload] -------------------------------------------------------------------------------------------------
 
-ANY = Numbers("a number", lambda _: True)
+ANY = kinds.Numbers("a number", lambda _: True)
 
 
 def _several(given: Any) -> Iterable[Any]:
@@ -169,18 +123,17 @@ def _several(given: Any) -> Iterable[Any]:
 # --- workload.targets -------------------------------------------------------------------------------------------
 
 
-def _read_classes(given: Given) -> tuple[float, ...]:
+def _read_classes(given: Given) -> Any:
+    value = given.value
     if given.key not in given.table:
         return ()
-    value = given.value
     if isinstance(value, list | tuple) and value and all(ANY.have(item) for item in value):
         thresholds = tuple(float(item) for item in value)
         if all(low < high for low, high in pairwise(thresholds)):
             return thresholds
-    given.faults.add(
+    return given.refuse(
         f"{given.place} must be thresholds between classes, ascending numbers such as [30000, 60000]; found {value!r}."
     )
-    return ()
 
 
 TARGET = declared(
@@ -193,14 +146,7 @@ TARGET = declared(
 )
 
 
-def _read_target(entry: Any, where: str, faults: Faults) -> TargetSpec | None:
-    if not isinstance(entry, str | Mapping):
-        faults.add(
-            f'{where} must be the name of a column, or a table such as {{ column = "cost", weight = 0.5 }}; '
-            f"found {entry!r}."
-        )
-        return None
-    table: dict[str, Any] = {"column": entry} if isinstance(entry, str) else faults.table(entry, where)
+def _read_target(table: dict[str, Any], where: str, faults: Faults) -> TargetSpec | None:
     if "column" not in table:
         faults.add(f"{where} has no column; name the one to predict.")
     if "classes" in table and "equal_width" in table:
@@ -224,7 +170,7 @@ def _target_of_keyword(given: Any) -> dict[str, Any] | str:
 
 TARGETS = ValueKind(
     lambda given: (
-        read_entries(given, '["outcome", { column = "cost", weight = 0.5 }]', _read_target)
+        read_entries(given, '["outcome", { column = "cost", weight = 0.5 }]', _read_target, short="column")
         if given.key in given.table
         else None
     ),
@@ -238,21 +184,17 @@ TARGETS = ValueKind(
 SELECTION = declared("workload.selections", SelectionSpec)
 
 
-def _read_selection(entry: Any, where: str, faults: Faults) -> SelectionSpec | None:
-    table = faults.table(entry, where)
-    if not isinstance(entry, Mapping):
-        return None
-    if ("where" in table) == ("each" in table):
-        read_section(
-            SELECTION, {key: value for key, value in table.items() if key not in ("where", "each")}, faults, where
-        )
+def _read_selection(table: dict[str, Any], where: str, faults: Faults) -> SelectionSpec | None:
+    is_one = ("where" in table) != ("each" in table)
+    read = table if is_one else {key: value for key, value in table.items() if key not in ("where", "each")}
+    selection = SelectionSpec(**read_section(SELECTION, read, faults, where))
+    if not is_one:
         faults.add(f'{where} must have a where (a predicate such as "age >= 50") or an each (a column), and not both.')
-        return None
-    selection = SelectionSpec(**read_section(SELECTION, table, faults, where))
-    if selection.where is not None and not selection.where.strip():
+    elif selection.where is not None and not selection.where.strip():
         faults.add(f'{where}.where is empty; write which rows are meant, such as "age >= 50".')
-        return None
-    return selection if selection.where is not None or selection.each is not None else None
+    elif selection.where is not None or selection.each is not None:
+        return selection
+    return None
 
 
 def _selection_of_keyword(given: Any) -> Any:
@@ -271,42 +213,34 @@ SELECTIONS = ValueKind(
 
 # --- [workload.query_log] ---------------------------------------------------------------------------------------
 
-MOST_LEARNED = 1_000
-"""More selections would take long to make regions for."""
+MOST_LEARNED = 1_000  # more selections would take long to make regions for
+MOST = whole().that(
+    lambda most: 0 <= most <= MOST_LEARNED,
+    "{place} must be between 0 and {learned:,}; found {value}.",
+    learned=MOST_LEARNED,
+)
 
 
 def _read_paths(given: Given) -> tuple[str, ...]:
     paths = (given.value,) if isinstance(given.value, str) else given.value
     if isinstance(paths, list | tuple) and paths and all(isinstance(path, str) and path for path in paths):
         return tuple(paths)
-    given.faults.add(f'{given.place} must be a file, or a list of files, such as "queries.sql"; found {paths!r}.')
+    given.refuse(f'{given.place} must be a file, or a list of files, such as "queries.sql"; found {paths!r}.')
     return ()
-
-
-def _read_most(given: Given) -> int:
-    most: int = given.of_type(int, "a whole number")
-    if 0 <= most <= MOST_LEARNED:
-        return most
-    given.faults.add(f"{given.place} must be between 0 and {MOST_LEARNED:,}; found {most}.")
-    return int(given.default)
 
 
 QUERY_LOG = declared(
     "workload.query_log",
     QueryLogSpec,
     path=ValueKind(_read_paths, lambda path: path[0] if len(path) == 1 else list(path)),
-    selections=ValueKind(_read_most),
-    minterms=ValueKind(_read_most),
+    selections=MOST,
+    minterms=MOST,
 )
 
 
 def _read_query_log(given: Given) -> QueryLogSpec | None:
-    if given.value is None:
-        return None
-    table = given.faults.table(given.value, given.place)
-    if not isinstance(given.value, Mapping):
-        return None
-    return QueryLogSpec(**read_section(QUERY_LOG, table, given.faults))
+    table = {} if given.value is None else given.faults.table(given.value, given.place)
+    return QueryLogSpec(**read_section(QUERY_LOG, table, given.faults)) if isinstance(given.value, Mapping) else None
 
 
 def _log_of_keyword(given: Any) -> Any:
@@ -320,7 +254,7 @@ QUERY_LOGS = ValueKind(_read_query_log, QUERY_LOG.tables, _log_of_keyword)
 
 def _read_weights(given: Given) -> dict[str, float]:
     table = given.faults.table(given.table.get(given.key, {}), given.place)
-    return {name: Given(table, name, given.place, 1.0, given.faults).number(AT_LEAST_ZERO) for name in table}
+    return {name: Given(table, name, given.place, 1.0, given.faults).number(kinds.AT_LEAST_ZERO) for name in table}
 
 
 WORKLOAD = declared(
@@ -340,22 +274,15 @@ def _read_criterion(given: Given) -> str:
     """The criterion: each algorithm has its own."""
     algorithm = ALGORITHMS.get(str(given.table.get("algorithm")), ALGORITHMS["mondrian"])
     named = OBJECTIVES.get(given.value) if isinstance(given.value, str) else None
-    if named is not None and algorithm.name not in named.algorithms:
-        owner = named.algorithms[0]
-        is_far = algorithm.grows_tree and ALGORITHMS[owner].splits
-        why = f"not for algorithm = '{algorithm.name}'" if is_far else f"for algorithm = '{owner}' only"
-        given.faults.add(f"{given.place} = '{given.value}' is {why}; use {' or '.join(algorithm.criteria)}.")
-        return str(given.default)
-    return str(given.choice(algorithm.criteria))
+    if named is None or algorithm.name in named.algorithms:
+        return str(given.choice(algorithm.criteria))
+    owner = named.algorithms[0]
+    is_far = algorithm.grows_tree and ALGORITHMS[owner].splits
+    why = f"not for algorithm = '{algorithm.name}'" if is_far else f"for algorithm = '{owner}' only"
+    return str(given.refuse(f"{given.place} = '{given.value}' is {why}; use {' or '.join(algorithm.criteria)}."))
 
 
-def _read_pruning(given: Given) -> float | None:
-    """The confidence of pruning; a wrong one is still one that was asked for."""
-    confidence: float = replace(given, default=0.0).number(CONFIDENCE)
-    return confidence if given.key in given.table else None
-
-
-CONFIDENCE = Numbers("a number of at least 0 and at most 0.5 (0: no pruning)", lambda value: 0 <= value <= 0.5)
+CONFIDENCE = kinds.Numbers("a number of at least 0 and at most 0.5 (0: no pruning)", lambda value: 0 <= value <= 0.5)
 
 
 def _read_recoding(given: Given) -> Any:
@@ -367,12 +294,10 @@ def _read_recoding(given: Given) -> Any:
         try:
             return Recoding.from_json(value)
         except RecodingError as error:
-            given.faults.add(f"{given.place}: {error}")
-            return None
-    if not isinstance(value, str | Path) or not str(value):
-        given.faults.add(f"{given.place} must be the path of a recoding.json; found {type(value).__name__}.")
-        return None
-    return str(value)
+            return given.refuse(f"{given.place}: {error}")
+    if isinstance(value, str | Path) and str(value):
+        return str(value)
+    return given.refuse(f"{given.place} must be the path of a recoding.json; found {type(value).__name__}.")
 
 
 METHOD = declared(
@@ -380,8 +305,10 @@ METHOD = declared(
     model.MethodSpec,
     criterion=ValueKind(_read_criterion, choices=tuple(OBJECTIVES)),
     start=ValueKind(_read_recoding),
-    pruning=ValueKind(_read_pruning),
-    max_spans=whole(1, is_raised=True),
+    # A wrong confidence is still one that was asked for.
+    pruning=ValueKind(
+        lambda given: replace(given, default=0.0).number(CONFIDENCE) if given.key in given.table else None
+    ),
 )
 
 
@@ -392,38 +319,31 @@ UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 LEAST_MEMORY = 64 * 2**20
 
 
-def _read_size(given: Given) -> int | None:
+def _read_size(given: Given) -> Any:
     """A size of memory, such as 2GB or 512MiB, in bytes."""
     if given.value is None:
         return None
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", str(given.value))
     if match is None or match[2].upper() not in UNITS or isinstance(given.value, bool):
-        given.faults.add(f"{given.place} = {given.value!r} is no size; write such as '2GB' or '512MiB'.")
-        return None
+        return given.refuse(f"{given.place} = {given.value!r} is no size; write such as '2GB' or '512MiB'.")
     size = int(float(match[1]) * UNITS[match[2].upper()])
     if size < LEAST_MEMORY:
-        given.faults.add(f"{given.place} = {given.value!r} is too little; an engine needs 64MiB at least.")
-        return None
+        return given.refuse(f"{given.place} = {given.value!r} is too little; an engine needs 64MiB at least.")
     return size
 
 
-ENGINE = declared("engine", model.EngineSpec, name=choice(EngineName, also=ENGINES), memory=ValueKind(_read_size))
+ENGINE = declared("engine", model.EngineSpec, name=kinds.choice(EngineName, also=ENGINES), memory=ValueKind(_read_size))
 OUTPUT = declared("output", model.OutputSpec, delimiter=_sign_of(",", ";", "\t", "|"), decimal=_sign_of(".", ","))
 
 LONGEST = 200
 
 
-def _read_line(given: Given) -> str | None:
-    line: str | None = given.of_type(str, "a line of text")
-    if line is not None and (not line.strip() or len(line) > LONGEST or not line.isprintable()):
-        given.faults.add(f"{given.place} must be one line of at most {LONGEST} characters that can be printed.")
-        return None
-    return line
-
-
-REPORT = declared(
-    "report", model.ReportSpec, **dict.fromkeys(("title", "table_name", "contact"), ValueKind(_read_line))
+LINE = text("a line of text").that(
+    lambda line: bool(line.strip()) and len(line) <= LONGEST and line.isprintable(),
+    "{place} must be one line of at most {longest} characters that can be printed.",
+    longest=LONGEST,
 )
+REPORT = declared("report", model.ReportSpec, title=LINE, table_name=LINE, contact=LINE)
 
 SECTIONS = {section.name: section for section in (DATA, PRIVACY, WORKLOAD, METHOD, ENGINE, OUTPUT, REPORT)}
 """The sections of a spec that are one table, by name; `[columns]` has one of COLUMN for each column."""

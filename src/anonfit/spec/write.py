@@ -79,18 +79,17 @@ def _with_questions(spec: Spec) -> dict[str, Any]:
 
 def _section(section: str, table: Mapping[str, Any]) -> Iterator[str]:
     """The lines of a section, and after them those of the tables inside it."""
-    inner = {key: value for key, value in table.items() if isinstance(value, Mapping) or _are_tables(value)}
     yield from ("", f"[{section}]")
-    yield from (f"{_key(key)} = {toml_value(value)}" for key, value in table.items() if key not in inner)
-    for key, value in inner.items():
-        for part in value if isinstance(value, list) else [value]:
+    inner = []
+    for key, value in table.items():
+        parts = value if isinstance(value, list) else [value]
+        if parts and all(isinstance(part, Mapping) for part in parts):
             brackets = ("[[", "]]") if isinstance(value, list) else ("[", "]")
-            yield from ("", f"{section}.{key}".join(brackets))
-            yield from (f"{_key(name)} = {toml_value(item)}" for name, item in part.items())
-
-
-def _are_tables(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(part, Mapping) for part in value)
+            inner += [(f"{section}.{key}".join(brackets), part) for part in parts]
+        else:
+            yield f"{_key(key)} = {toml_value(value)}"
+    for heading, part in inner:
+        yield from ("", heading, *(f"{_key(name)} = {toml_value(item)}" for name, item in part.items()))
 
 
 # --- a spec that is proposed ------------------------------------------------------------------------------------
@@ -121,7 +120,7 @@ def propose(data: Any, *, k: int = 10, accept: bool = False, stage: Stage = sile
     source, options = named_source(data), ReadOptions()
     frame = read_table(source, options)
     stage("Looking at the columns")
-    proposal = _with_hierarchies(_labelled(propose_roles(frame, k=k), source), source, frame)
+    proposal = _with_files(propose_roles(frame, k=k), source, frame)
     notes = (*notices_of(source, options), *proposal.notes)
     proposal = replace(proposal, notes=notes, layout=found_layout(source, options))
     spec, questions = _of_proposal(proposal, data, accept=accept)
@@ -134,23 +133,21 @@ def propose(data: Any, *, k: int = 10, accept: bool = False, stage: Stage = sile
     )
 
 
-def _labelled(proposal: Proposal, source: Any) -> Proposal:
-    """The proposal with what a file of a statistics program says of its columns."""
-    labels = variable_labels(source) if isinstance(source, Path) and not is_database(source) else {}
-    named = {name: f'The file calls it "{label}". ' for name, label in labels.items()}
-    columns = (replace(column, reason=named.get(column.name, "") + column.reason) for column in proposal.columns)
-    return replace(proposal, columns=tuple(columns))
-
-
-def _with_hierarchies(proposal: Proposal, source: Any, frame: Any) -> Proposal:
-    """The proposal with hierarchies that lie beside the file and fit its columns."""
+def _with_files(proposal: Proposal, source: Any, frame: Any) -> Proposal:
+    """The proposal with what a file of a statistics program says of its columns, and with hierarchies that lie beside
+    the file and fit its columns.
+    """
     if not isinstance(source, Path) or is_database(source):
         return proposal
+    named = {name: f'The file calls it "{label}". ' for name, label in variable_labels(source).items()}
     names = [column.name for column in proposal.columns if column.role == "quasi-identifier"]
     hierarchies = hierarchies_beside(
         source, names, lambda name: {str(value) for value in frame[name].drop_nulls().unique()}
     )
-    columns = (replace(column, hierarchy=hierarchies.get(column.name)) for column in proposal.columns)
+    columns = (
+        replace(column, reason=named.get(column.name, "") + column.reason, hierarchy=hierarchies.get(column.name))
+        for column in proposal.columns
+    )
     return replace(proposal, columns=tuple(columns))
 
 

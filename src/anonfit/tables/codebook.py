@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR
 from typing import Any
@@ -13,24 +13,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, TaxonomyError
+from anonfit.tables import schema
 from anonfit.tables.frames import categorized
 from anonfit.tables.scales import Scale, on_axis, parse_cut, scale_of, thresholds
-from anonfit.tables.schema import (
-    OTHER,
-    Codes,
-    Column,
-    ColumnType,
-    Domain,
-    NominalDomain,
-    NominalSplit,
-    OrderedDomain,
-    OrdinalDomain,
-    code_dtype,
-    name_positions,
-    refuse_complex,
-    require_known,
-    texts_of,
-)
+from anonfit.tables.schema import Codes, Column, ColumnType, Domain, NominalDomain, NominalSplit, code_dtype
 from anonfit.tables.taxonomy import ROOT, Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions
 
@@ -73,12 +59,8 @@ def typed(column: Column, values: pl.Series) -> pl.Series:
         numbers = values.cast(pl.String).cast(pl.Float64, strict=False).fill_nan(None)
         return _parsed(values, numbers, "numbers", "")
     if kind == ColumnType.DATE and values.dtype not in (pl.Date, pl.Datetime):
-        return _parsed(
-            values,
-            _dates(values.cast(pl.String), column.date_format),
-            "dates",
-            " Declare date_format, for example '%d.%m.%Y'.",
-        )
+        days = _dates(values.cast(pl.String), column.date_format)
+        return _parsed(values, days, "dates", " Declare date_format, for example '%d.%m.%Y'.")
     return values
 
 
@@ -104,9 +86,8 @@ def _parsed(before: pl.Series, after: pl.Series, what: str, advice: str) -> pl.S
     if len(bad):
         rows = ", ".join(str(row + 1) for row in bad.head(3).to_list())
         raise DataError(
-            f"column '{before.name}': {len(bad)} value(s) are not {what} (first in row {rows}); mend them, list "
-            "them under "
-            f"[data] missing, or make the column nominal.{advice}"
+            f"column '{before.name}': {len(bad)} value(s) are not {what} (first in row {rows}); mend them, list them "
+            f"under [data] missing, or make the column nominal.{advice}"
         )
     return after.alias(before.name)
 
@@ -122,36 +103,32 @@ def _distinct(axis: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
             ranks = np.cumsum(seen, dtype=np.int64) - 1
             values = np.flatnonzero(seen) + low
             return values, ranks.astype(code_dtype(len(values) + 1))[offsets]
-    values, ranks = np.unique(axis, return_inverse=True)
-    return values, ranks
+    return np.unique(axis, return_inverse=True)
 
 
 def _code_ordered(column: Column, values: pl.Series) -> CodedValues:
-    present = values.is_not_null().to_numpy() if values.null_count() else None
-    axis = on_axis(values.drop_nulls() if present is not None else values)
-    distinct, ranks = _distinct(axis)
-    has_missing = present is not None
+    has_missing = values.null_count() > 0
+    distinct, ranks = _distinct(on_axis(values.drop_nulls() if has_missing else values))
     _check_calendar(column.name, values)
     kind = ColumnType.CONTINUOUS if values.dtype.is_numeric() else ColumnType.DATE
-    domain = OrderedDomain(column.name, kind, values.dtype, distinct, has_missing, column.domain, column.date_format)
+    domain = schema.OrderedDomain(
+        column.name, kind, values.dtype, distinct, has_missing, column.domain, column.date_format
+    )
     _check_declared(domain)
     codes = ranks.astype(code_dtype(len(distinct) + has_missing), copy=False)
-    if present is not None:
+    if has_missing:
         known, codes = codes, np.zeros(len(values), codes.dtype)
-        codes[present] = known + codes.dtype.type(1)
+        codes[values.is_not_null().to_numpy()] = known + codes.dtype.type(1)
     return CodedValues(domain, codes)
 
 
 def _check_calendar(name: str, values: pl.Series) -> None:
     """Years beyond 9999 have no texts, so nothing can be cut there."""
-    if values.dtype.is_temporal() and len(values):
-        years = values.dt.year()
-        lowest, highest = years.min(), years.max()
-        if lowest is not None and not 1 <= int(str(lowest)) <= int(str(highest)) <= 9999:
-            raise DataError(f"column '{name}': some dates are not in the years 1 to 9999; make them missing.")
+    if values.dtype.is_temporal() and not values.dt.year().is_between(1, 9999).all():  # a missing one is of no year
+        raise DataError(f"column '{name}': some dates are not in the years 1 to 9999; make them missing.")
 
 
-def _check_declared(domain: OrderedDomain) -> None:
+def _check_declared(domain: schema.OrderedDomain) -> None:
     """All values must lie in a declared domain."""
     if not domain.declared:
         return
@@ -176,7 +153,14 @@ def _check_declared(domain: OrderedDomain) -> None:
 def _groups(values: pl.Series) -> tuple[pl.Series, NDArray[Any]]:
     """The distinct values in any order, without missing, and each row's place among them (missing: one more)."""
     if isinstance(values.dtype, (pl.String, pl.Categorical, pl.Enum)):
-        return _occurring(*categorized(values))
+        distinct, rows = categorized(values)
+        seen = np.zeros(len(distinct) + 1, bool)
+        seen[rows] = True
+        seen[-1] = True  # missing stays one more
+        if seen.all():
+            return distinct, rows
+        # A column in a dictionary may bring texts that no row has.
+        return distinct.filter(seen[:-1]), (np.cumsum(seen, dtype=np.uint32) - np.uint32(1))[rows]
     if isinstance(values.dtype, pl.Datetime):
         values = values.cast(pl.Datetime("us", values.dtype.time_zone))
     distinct = values.unique().drop_nulls().sort()
@@ -184,39 +168,29 @@ def _groups(values: pl.Series) -> tuple[pl.Series, NDArray[Any]]:
     if values.dtype in (pl.Boolean, pl.Date, pl.Datetime) or values.dtype.is_numeric():
         known = values.drop_nulls() if missing is not None else values
         axis = known.cast(pl.Int64).to_numpy() if values.dtype == pl.Boolean else on_axis(known)
-        ranks = _distinct(axis)[1]
-        rows = np.full(len(values), len(distinct), np.int64)
-        rows[slice(None) if missing is None else ~missing] = ranks
-        return distinct, rows
-    return categorized(texts_of(values))
+        places = np.full(len(values), len(distinct), np.int64)
+        places[slice(None) if missing is None else ~missing] = _distinct(axis)[1]
+        return distinct, places
+    return categorized(schema.texts_of(values))
 
 
-def _occurring(distinct: pl.Series, rows: NDArray[np.uint32]) -> tuple[pl.Series, NDArray[np.uint32]]:
-    """The same without texts that no row has: a column in a dictionary may bring such."""
-    seen = np.zeros(len(distinct) + 1, bool)
-    seen[rows] = True
-    seen[-1] = True  # missing stays one more
-    if seen.all():
-        return distinct, rows
-    place = np.cumsum(seen, dtype=np.uint32) - np.uint32(1)
-    return distinct.filter(seen[:-1]), place[rows]
-
-
-def _code_by_position(rows: NDArray[Any], positions: NDArray[np.int32], has_missing: bool, size: int) -> Codes:
-    """Codes of rows whose distinct values have these positions; missing rows have the place after the last value."""
-    lookup = np.zeros(len(positions) + 1, code_dtype(size + has_missing))
-    lookup[:-1] = positions + int(has_missing)
-    codes: Codes = lookup[rows]
-    return codes
+def _coded(
+    domain: schema.OrdinalDomain | NominalDomain, rows: NDArray[Any], positions: NDArray[np.int32]
+) -> CodedValues:
+    """A column of names, whose distinct values have these positions in the domain; missing rows have the place after
+    the last value.
+    """
+    names = domain.taxonomy.leaves if isinstance(domain, NominalDomain) else domain.order
+    lookup = np.zeros(len(positions) + 1, code_dtype(len(names) + domain.has_missing))
+    lookup[:-1] = positions + int(domain.has_missing)
+    return CodedValues(domain, lookup[rows])
 
 
 def _code_ordinal(column: Column, values: pl.Series) -> CodedValues:
     distinct, rows = _groups(values)
-    positions = name_positions(column.order, distinct)
-    require_known(positions, distinct, rows, where="its order", error=DataError)
-    has_missing = values.null_count() > 0
-    domain = OrdinalDomain(column.name, column.order, has_missing)
-    return CodedValues(domain, _code_by_position(rows, positions, has_missing, len(column.order)))
+    positions = schema.name_positions(column.order, distinct)
+    schema.require_known(positions, distinct, rows, where="its order", error=DataError)
+    return _coded(schema.OrdinalDomain(column.name, column.order, values.null_count() > 0), rows, positions)
 
 
 def _code_nominal(column: Column, values: pl.Series, persons: PersonCounter, k: int) -> CodedValues:
@@ -224,74 +198,52 @@ def _code_nominal(column: Column, values: pl.Series, persons: PersonCounter, k: 
     has_missing = values.null_count() > 0
     if column.taxonomy is not None:
         positions = leaf_positions(column.taxonomy, distinct, column=column.name)
-        require_known(positions, distinct, rows, where="its taxonomy", error=TaxonomyError)
+        schema.require_known(positions, distinct, rows, where="its taxonomy", error=TaxonomyError)
         # Numbers and dates are matched with the leaves by value, all else by name.
         scale = scale_of(values.dtype)
         kind = {None: ColumnType.NOMINAL, Scale.NUMBER: ColumnType.CONTINUOUS}.get(scale, ColumnType.DATE)
         split = column.split or NominalSplit.MULTIWAY
         domain = NominalDomain(column.name, column.taxonomy, split, has_missing, None, kind, column.date_format)
-        return CodedValues(domain, _code_by_position(rows, positions, has_missing, len(domain.taxonomy.leaves)))
-    split = column.split or NominalSplit.SUBSET
-    if column.domain:
-        names = [str(name) for name in column.domain]
-        positions = name_positions(names, distinct)
-        require_known(positions, distinct, rows, where="its domain", error=DataError)
-        flat = Taxonomy.flat(names, _root_beside(names), column=column.name)
-        return CodedValues(
-            NominalDomain(column.name, flat, split, has_missing),
-            _code_by_position(rows, positions, has_missing, len(names)),
-        )
-    return _code_flat(column.name, distinct, rows, persons, k, split, has_missing)
-
-
-def _root_beside(names: Sequence[str]) -> str:
-    """A name for the root that is no value's."""
+        return _coded(domain, rows, positions)
+    names, other = [str(name) for name in column.domain], None
+    if names:
+        positions = schema.name_positions(names, distinct)
+        schema.require_known(positions, distinct, rows, where="its domain", error=DataError)
+    else:
+        names, other, positions = _named(distinct, persons(rows, len(distinct) + 1)[:-1] >= k)
     root = ROOT
-    while root in names:
+    while root in names:  # it is no value's name
         root += ROOT
-    return root
+    taxonomy = Taxonomy.flat(names, root, column=column.name)
+    domain = NominalDomain(column.name, taxonomy, column.split or NominalSplit.SUBSET, has_missing, other)
+    return _coded(domain, rows, positions)
 
 
-def _code_flat(
-    name: str,
-    distinct: pl.Series,
-    rows: NDArray[Any],
-    persons: PersonCounter,
-    k: int,
-    split: NominalSplit,
-    has_missing: bool,
-) -> CodedValues:
-    """A column without a declared domain: values that fewer than k persons have are one value without a name."""
-    texts = texts_of(distinct).to_list()
-    many = persons(rows, len(texts) + 1)[:-1] >= k
-    named = sorted(text for text, is_named in zip(texts, many.tolist(), strict=True) if is_named)
+def _named(distinct: pl.Series, is_common: NDArray[np.bool_]) -> tuple[list[str], str | None, NDArray[np.int32]]:
+    """The names of a column without a declared domain, where values that fewer than k persons have are one value
+    without a name: `other`, which comes last; and the place of each distinct value among them.
+    """
+    texts = schema.texts_of(distinct).to_list()
+    names = sorted(text for text, is_named in zip(texts, is_common.tolist(), strict=True) if is_named)
+    position = {text: index for index, text in enumerate(names)}
     other = None
-    if len(named) < len(texts) or not texts:
-        other = OTHER
-        while other in named:
-            other += " values" if other == OTHER else "+"
-        named.append(other)
-    position = {text: index for index, text in enumerate(named)}
-    rare = len(named) - 1
-    positions = np.array(
-        [position[text] if is_named else rare for text, is_named in zip(texts, many.tolist(), strict=True)],
-        dtype=np.int32,
-    )
-    domain = NominalDomain(name, Taxonomy.flat(named, _root_beside(named), column=name), split, has_missing, other)
-    return CodedValues(domain, _code_by_position(rows, positions, has_missing, len(named)))
+    if len(names) < len(texts) or not texts:
+        other = schema.OTHER
+        while other in position:
+            other += " values" if other == schema.OTHER else "+"
+        names.append(other)
+    return names, other, np.array([position.get(text, len(position)) for text in texts], dtype=np.int32)
 
 
 def code_column(column: Column, values: pl.Series, *, persons: PersonCounter, k: int) -> CodedValues:
     """Find a quasi-identifier's domain and code its rows."""
-    refuse_complex(values)
+    schema.refuse_complex(values)
     values = typed(column, values)
     kind = column_type(column, values.dtype)
-    if column.taxonomy is not None:
+    if column.taxonomy is not None or kind == ColumnType.NOMINAL:
         return _code_nominal(column, values, persons, k)
     if kind == ColumnType.ORDINAL:
         return _code_ordinal(column, values)
-    if kind == ColumnType.NOMINAL:
-        return _code_nominal(column, values, persons, k)
     if column.split is not None:
         raise DataError(f"column '{column.name}' is {kind}: split is for nominal columns and columns with a taxonomy.")
     if scale_of(values.dtype) is None:

@@ -59,14 +59,8 @@ def may_be_read(source: DatabaseSource, address: Address, table: str) -> bool:
 def write_to_database(
     address: Address, table: str, frames: Iterable[pl.DataFrame], schema: Mapping[str, pl.DataType], *, replace: bool
 ) -> None:
-    """Write frames of one schema to a table, in their order, all of them or nothing.
-
-    Args:
-        address: The database.
-        table: The table's name, perhaps after that of its schema and a dot.
-        frames: Its rows.
-        schema: Its columns.
-        replace: Whether a table that is there may be replaced.
+    """Write frames of one schema to a table (perhaps after the name of its database schema and a dot), in their order,
+    all of them or nothing; one that is there is replaced only if it may be.
     """
     check_target(address, table, replace=replace)
     types = {name: _sent(dtype, address.kind) for name, dtype in schema.items()}

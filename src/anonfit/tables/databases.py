@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,9 +63,8 @@ def connected(address: Address, *, to_write: bool) -> Iterator[Any]:
         __import__(DRIVERS[address.kind])
     except ModuleNotFoundError as error:
         raise MissingPackage(str(error.name), "databases", f"A database of the kind {address.kind}") from None
-    engine = sa.create_engine(
-        _url(address), poolclass=sa.NullPool, hide_parameters=True, **_creator(address, to_write=to_write)
-    )
+    options = _engine_options(address, to_write=to_write)
+    engine = sa.create_engine(poolclass=sa.NullPool, hide_parameters=True, **options)
     with engine.connect() as connection:
         if address.kind in ("mysql", "mariadb") and not to_write:
             connection.exec_driver_sql("SET SESSION TRANSACTION READ ONLY")
@@ -76,22 +75,16 @@ def connected(address: Address, *, to_write: bool) -> Iterator[Any]:
             yield connection
 
 
-def _url(address: Address) -> Any:
-    """The address as SQLAlchemy reads it."""
+def _engine_options(address: Address, *, to_write: bool) -> dict[str, Any]:
+    """How SQLAlchemy reaches a database; the drivers of SQLite and PostgreSQL read addresses themselves."""
     import sqlalchemy as sa
 
-    if address.kind in ("sqlite", "postgresql"):  # their drivers read addresses themselves
-        return {"sqlite": "sqlite://", "postgresql": "postgresql+psycopg://"}[address.kind]
-    kind = "mssql" if address.kind == "mssql" else "mysql"
-    return sa.make_url(address.place).set(drivername=f"{kind}+{DRIVERS[kind]}")
-
-
-def _creator(address: Address, *, to_write: bool) -> dict[str, Any]:
     if address.kind == "sqlite":
         place = f"{Path(address.place).absolute().as_uri()}?mode={'rwc' if to_write else 'ro'}"
-        return {"creator": lambda: sqlite3.connect(place, uri=True, isolation_level=None)}
+        return {"url": "sqlite://", "creator": lambda: sqlite3.connect(place, uri=True, isolation_level=None)}
     if address.kind != "postgresql":
-        return {}
+        kind = "mssql" if address.kind == "mssql" else "mysql"
+        return {"url": sa.make_url(address.place).set(drivername=f"{kind}+{DRIVERS[kind]}")}
 
     def connect() -> Any:
         import psycopg
@@ -100,7 +93,7 @@ def _creator(address: Address, *, to_write: bool) -> dict[str, Any]:
         connection.read_only = not to_write
         return connection
 
-    return {"creator": connect}
+    return {"url": "postgresql+psycopg://", "creator": connect}
 
 
 @contextmanager
@@ -125,10 +118,8 @@ def of_driver(error: BaseException) -> bool:
     return type(error).__module__.lstrip("_").partition(".")[0] in DRIVER_PACKAGES
 
 
-BATCH = 1 << 17
-"""Rows of a batch."""
-BYTES = 1 << 25
-"""Bytes of a batch that PostgreSQL copies."""
+BATCH = 1 << 17  # rows of a batch
+BYTES = 1 << 25  # bytes of a batch that PostgreSQL copies
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +180,8 @@ def database_source(source: str, *, table: str | None, query: str | None, folder
     if len(given) > 1:
         raise SpecError(["data.source is a database: one of data.table and data.query, or #table after it, not two."])
     if not given:
-        raise SpecError(
-            [
-                "data.source is a database, so one of data.table and data.query, or #table after the address, says "
-                f"which rows of it are meant{_tables(address)}."
-            ]
-        )
+        says = "data.source is a database, so one of data.table and data.query, or #table after the address, says"
+        raise SpecError([f"{says} which rows of it are meant{_tables(address)}."])
     require_file(address)
     return DatabaseSource(address, table or address.table, query)
 
@@ -208,9 +195,8 @@ def named_source(data: Any, *, query: str | None = None) -> Any:
     if query is not None:
         raise SpecError(["a query is of a database, and the data is none."])
     if isinstance(data, str) and "://" in data:  # it is not repeated: it may hold a password
-        raise SpecError(
-            [f"of addresses, those of databases are known ({', '.join(KINDS)}); name a file, or download it."]
-        )
+        known = f"those of databases are known ({', '.join(KINDS)})"
+        raise SpecError([f"of addresses, {known}; name a file, or download it."])
     return Path(data) if isinstance(data, str) else data
 
 
@@ -241,13 +227,10 @@ def _reading(source: DatabaseSource) -> Iterator[Any]:
         if not (of_driver(error) or isinstance(error, OverflowError | TypeError)):
             raise
         kind = type(getattr(error, "orig", None) or error).__name__
-        unreached = kind == "OperationalError" and source.kind in SERVERS
-        raise DataError(
-            f"{source.name} cannot be read ({kind}): the server cannot be reached, or does not know the user or the "
-            "database."
-            if unreached
-            else f"{source.name} cannot be read ({kind}); look at its name and at the query."
-        ) from None
+        why = "; look at its name and at the query"
+        if kind == "OperationalError" and source.kind in SERVERS:
+            why = ": the server cannot be reached, or does not know the user or the database"
+        raise DataError(f"{source.name} cannot be read ({kind}){why}.") from None
 
 
 # --- types ------------------------------------------------------------------------------------------------------
@@ -259,9 +242,7 @@ CASTS: dict[str, dict[pl.DataType, str]] = {
     "mssql": {pl.String(): "nvarchar(max)", pl.Float64(): "float", pl.Int64(): "bigint"},
 }
 """What values of each type are asked for as; those of other types come as they are."""
-MYSQL_BINARY = 63
-"""The number of the character set of bytes."""
-SQLITE_KINDS = ("null", "integer", "real", "text", "blob")
+MYSQL_BINARY = 63  # the number of the character set of bytes
 
 
 def _from(source: DatabaseSource) -> str:
@@ -283,27 +264,24 @@ def _run(connection: Connection, query: str) -> Any:
 
 
 def _types_of_duckdb(source: DatabaseSource, connection: Any) -> dict[str, pl.DataType]:
-    head = pl.from_arrow(connection.sql(f"SELECT * FROM {_from(source)} LIMIT 0").to_arrow_table())  # noqa: S608
-    assert isinstance(head, pl.DataFrame)
-    return dict(head.schema)
+    return dict(connection.sql(f"SELECT * FROM {_from(source)} LIMIT 0").pl().schema)  # noqa: S608
 
 
 def _types_of_sqlite(source: DatabaseSource, connection: Any) -> dict[str, pl.DataType]:
-    """Whole numbers, numbers or texts, whatever all known values of a column are: one scan finds which there are."""
+    """Whole numbers, numbers or texts, whatever all known values of a column are: one scan finds which kinds there are
+    (null, integer, real, text, blob), by their first letters.
+    """
     names = [entry[0] for entry in _head(source, connection).description]
     kinds = " || ".join(f"substr(typeof({quoted(name)}), 1, 1)" for name in names)
     query = f"SELECT DISTINCT {kinds} FROM {_from(source)}"  # noqa: S608
     combinations = _run(connection, query).fetchall() if names else []
-    letters = {kind[0]: kind for kind in SQLITE_KINDS}
     types: dict[str, pl.DataType] = {}
     for place, name in enumerate(names):
-        held = {letters[row[0][place]] for row in combinations} - {"null"}
-        if "blob" in held:
+        kinds_of = {row[0][place] for row in combinations} - {"n"}
+        if "b" in kinds_of:
             raise _binary(source, name)
-        if "text" in held or not held:
-            types[name] = pl.String()
-        else:
-            types[name] = pl.Float64() if "real" in held else pl.Int64()
+        numbers = pl.Float64() if "r" in kinds_of else pl.Int64()
+        types[name] = numbers if kinds_of and "t" not in kinds_of else pl.String()
     return types
 
 
@@ -315,12 +293,10 @@ def _types_of_server(source: DatabaseSource, connection: Connection) -> dict[str
     """The types that a server tells of the columns; values of a type that is not known here become texts."""
     types: dict[str, pl.DataType] = {}
     for name, type_name in _type_names(source, connection):
-        if (source.kind, type_name) == ("mssql", "bit"):
-            types[name] = pl.Boolean()
-            continue
-        if type_name == "bytea" or (source.kind != "postgresql" and type_name in _BINARY):
+        is_bit = (source.kind, type_name) == ("mssql", "bit")
+        if type_name == "bytea" or (source.kind != "postgresql" and type_name in _BINARY and not is_bit):
             raise _binary(source, name)
-        types[name] = _KNOWN.get(type_name, pl.String())
+        types[name] = pl.Boolean() if is_bit else _KNOWN.get(type_name, pl.String())
     return types
 
 
@@ -353,11 +329,12 @@ def _type_names(source: DatabaseSource, connection: Connection) -> list[tuple[st
     names = {getattr(codes, name): name.lower() for name in dir(codes) if name.isupper()}
     texts = (codes.TINY_BLOB, codes.BLOB, codes.MEDIUM_BLOB, codes.LONG_BLOB, codes.VAR_STRING, codes.STRING)
     names |= {**dict.fromkeys(texts, "text"), codes.GEOMETRY: "binary"}
-    fields = head._result.fields  # only these tell texts from bytes
-    binary = [field.type_code in texts and field.charsetnr == MYSQL_BINARY for field in fields]
-    return [
-        (column[0], "binary" if is_binary else names.get(column[1], ""))
-        for column, is_binary in zip(head.description, binary, strict=True)
+    return [  # only the fields of a result tell texts from bytes
+        (
+            column[0],
+            "binary" if field.type_code in texts and field.charsetnr == MYSQL_BINARY else names.get(column[1], ""),
+        )
+        for column, field in zip(head.description, head._result.fields, strict=True)
     ]
 
 
@@ -388,13 +365,9 @@ def _fetched(
     streamed = connection.execution_options(stream_results=True, max_row_buffer=BATCH)
     result = _run(streamed, _chosen(source, schema))
     while rows := result.fetchmany(BATCH):
-        yield _frame(rows, schema, strict=source.kind != "sqlite")
-
-
-def _frame(rows: Sequence[Sequence[Any]], schema: Mapping[str, pl.DataType], *, strict: bool) -> pl.DataFrame:
-    """Rows of a driver, at least one, as a frame."""
-    columns = zip(schema.items(), zip(*rows, strict=True), strict=True)
-    return pl.DataFrame([pl.Series(name, values, dtype=dtype, strict=strict) for (name, dtype), values in columns])
+        columns = zip(schema.items(), zip(*rows, strict=True), strict=True)
+        strict = source.kind != "sqlite"
+        yield pl.DataFrame([pl.Series(name, values, dtype=dtype, strict=strict) for (name, dtype), values in columns])
 
 
 def _arrow(source: DatabaseSource, connection: Any, schema: Mapping[str, pl.DataType]) -> Iterator[pl.DataFrame]:
@@ -417,17 +390,12 @@ def _copied(
     options = f"FORMAT csv, NULL '{missing}'" + (f", FORCE_QUOTE ({texts})" if texts else "")
     chosen = ", ".join(f"{_copy_value(quoted(name), dtype)} AS {quoted(name)}" for name, dtype in schema.items())
     query = f"COPY (SELECT {chosen} FROM {_from(source)}) TO STDOUT ({options})"  # noqa: S608
-    types = {name: pl.Int64() if dtype.is_temporal() else dtype for name, dtype in schema.items()}
+    sent: dict[Any, pl.DataType] = {pl.Date: pl.Int32(), pl.Datetime: pl.Int64()}
+    types = {name: sent.get(dtype.base_type(), dtype) for name, dtype in schema.items()}
 
     def frame(content: bytearray) -> pl.DataFrame:
-        read = pl.read_csv(
-            bytes(content), has_header=False, schema=types, null_values=missing, empty_string_is_null=False
-        )
-        return read.with_columns(
-            pl.col(name).cast(pl.Int32).cast(dtype) if dtype == pl.Date else pl.col(name).cast(dtype)
-            for name, dtype in schema.items()
-            if dtype.is_temporal()
-        )
+        options: dict[str, Any] = {"schema": types, "null_values": missing, "empty_string_is_null": False}
+        return pl.read_csv(bytes(content), has_header=False, **options).cast(pl.Schema(schema))
 
     content = bytearray()
     with connection.connection.cursor().copy(query) as copy:

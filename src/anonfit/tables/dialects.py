@@ -11,30 +11,27 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from anonfit.errors import DataError
-from anonfit.tables.layout import Layout
+from anonfit.tables.layout import FileLayout
 from anonfit.tables.number_signs import DAY, readings_of, type_of
 from anonfit.tables.profile_columns import meaning_of
 
-DELIMITERS, RARE = ",;\t|", ":^~\x1f"
-"""The signs that divide lines, and those that do where none of the first does."""
+DELIMITERS, RARE = ",;\t|", ":^~\x1f"  # the signs that divide lines, and those that do where none of the first does
 DATES = re.compile(r"[\d./:T -]+")
-MOST_RECORDS = 2000
-"""Records of a sample by which delimiters are weighed."""
+MOST_RECORDS = 2000  # records of a sample by which delimiters are weighed
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class TextDialect:
     """The signs by which lines are divided into fields."""
 
     delimiter: str = ","
-    quote: str = '"'
-    """Empty: no sign is around texts."""
+    quote: str = '"'  # empty: no sign is around texts
     escape: str | None = None
-    padded: bool = False
-    """Whether blanks may stand before a quote."""
+    padded: bool = False  # whether blanks may stand before a quote
 
     def reader(self, lines: Iterator[str] | io.StringIO) -> Any:
         """The records of lines; `line_num` of it says how many lines were read."""
@@ -50,21 +47,20 @@ class Dialect:
         )
 
 
-Records = list[tuple[int, list[str]]]
-"""Records, each with the number of its first line."""
+Records = list[tuple[int, list[str]]]  # records, each with the number of its first line
 
 
-def records_of(text: str, dialect: Dialect, first: int = 1) -> Iterator[tuple[int, list[str]]]:
+def records_of(text: str, dialect: TextDialect) -> Iterator[tuple[int, list[str]]]:
     """The records of a text that are no empty lines; a fault ends them, and is raised."""
     reader = dialect.reader(io.StringIO(text, newline=""))
-    line = first
+    line = 1
     for row in reader:
         if row and (len(row) > 1 or row[0].strip()):
             yield line, row
-        line = first + reader.line_num
+        line = 1 + reader.line_num
 
 
-def _whole_records(text: str, dialect: Dialect, layout: Layout, comment: str, *, is_whole: bool) -> Records:
+def _whole_records(text: str, dialect: TextDialect, layout: FileLayout, comment: str, *, is_whole: bool) -> Records:
     """The records of a sample up to its first fault, without lines that are left out; the last one may be cut."""
     records: Records = []
     try:
@@ -76,7 +72,7 @@ def _whole_records(text: str, dialect: Dialect, layout: Layout, comment: str, *,
     return records if is_whole else records[:-1]
 
 
-def _score(records: Records, dialect: Dialect) -> tuple[float, int]:
+def _score(records: Records, dialect: TextDialect) -> tuple[float, int]:
     """How much of a table a delimiter makes of lines: as many fields in each, and fields that are values."""
     some = records[:MOST_RECORDS]
     width = usual_width(some)
@@ -97,41 +93,36 @@ def usual_width(records: Records) -> int:
     return max(widths, key=lambda width: (widths[width], width), default=0)
 
 
-def found_dialect(text: str, layout: Layout, comment: str, *, is_whole: bool) -> tuple[Dialect, Records]:
+def found_dialect(text: str, layout: FileLayout, comment: str, *, is_whole: bool) -> tuple[TextDialect, Records]:
     """The signs that make the best table of a text, and its records."""
-    best: tuple[tuple[int, float, int], Dialect, Records] | None = None
-    tiers = [layout.delimiter] if layout.delimiter is not None else [DELIMITERS, RARE]
-    for tier in tiers:
-        for sign in tier:
-            for dialect in _dialects(text, sign, layout):
-                records = _whole_records(text, dialect, layout, comment, is_whole=is_whole)
-                covered = records[-1][0] if records else 0
-                rank = (covered, *_score(records, dialect))
-                # A sign that reads far more of the lines is right, whatever they look like.
-                key = (int(rank[1] > 0), rank[1] * covered, rank[2])
-                if best is None or key > best[0]:
-                    best = key, dialect, records
-        if best is not None and best[0][0]:
-            break
-    assert best is not None
-    if not best[0][0]:
-        plain = Dialect(layout.delimiter or ",", '"' if layout.quote is None else layout.quote)
-        return plain, _whole_records(text, plain, layout, comment, is_whole=is_whole)
-    return best[1], best[2]
+
+    def weighed(dialect: TextDialect) -> tuple[tuple[float, int], TextDialect, Records]:
+        records = _whole_records(text, dialect, layout, comment, is_whole=is_whole)
+        score, width = _score(records, dialect)
+        # A sign that reads far more of the lines is right, whatever they look like.
+        return (score * (records[-1][0] if records else 0), width), dialect, records
+
+    for signs in [DELIMITERS, RARE] if layout.delimiter is None else [layout.delimiter]:
+        dialects = (dialect for sign in signs for dialect in _dialects(text, sign, layout))
+        (score, _), dialect, records = max(map(weighed, dialects), key=itemgetter(0))
+        if score > 0:
+            return dialect, records
+    plain = TextDialect(layout.delimiter or ",", '"' if layout.quote is None else layout.quote)
+    return plain, _whole_records(text, plain, layout, comment, is_whole=is_whole)
 
 
-def _dialects(text: str, sign: str, layout: Layout) -> Iterator[Dialect]:
+def _dialects(text: str, sign: str, layout: FileLayout) -> Iterator[TextDialect]:
     """The ways in which texts may be quoted between such delimiters."""
     edge = re.escape(sign)
     quotes = ['"'] if layout.quote is None else [layout.quote]
     if layout.quote is None and '"' not in text and re.search(rf"(^|{edge})'[^'\n]*'({edge}|\r|\n|$)", text, re.M):
         quotes.append("'")
     for quote in quotes:
-        yield Dialect(sign, quote)
+        yield TextDialect(sign, quote)
         if quote and sign != " " and re.search(rf"{edge} +{quote}", text):
-            yield Dialect(sign, quote, padded=True)
+            yield TextDialect(sign, quote, padded=True)
         if quote and "\\" + quote in text:
-            yield Dialect(sign, quote, escape="\\")
+            yield TextDialect(sign, quote, escape="\\")
 
 
 WORD = re.compile(r"[^\W\d][\w.]*")
@@ -142,11 +133,7 @@ TOTAL = re.compile(
 )
 
 
-def _filled(row: Sequence[str]) -> int:
-    return sum(bool(field.strip()) for field in row)
-
-
-def without_titles(records: Records, width: int, layout: Layout) -> Records:
+def without_titles(records: Records, width: int, layout: FileLayout) -> Records:
     """The records from the header on."""
     if layout.header_row is not None:
         records = [(line, row) for line, row in records if line >= layout.header_row]
@@ -157,15 +144,14 @@ def without_titles(records: Records, width: int, layout: Layout) -> Records:
         return records
     start = 0
     while start < len(records) - 1:
-        row = records[start][1]
-        is_short = len(row) not in (width, width - 1) or (len(row) == width - 1 and width > 2 and _filled(row) < 2)
-        if _is_title(records, start, width):
-            start += 1
-            continue
-        if is_short and _filled(row) > max(1, width // 2):
-            raise uneven(records[start][0], len(row), width)
-        if not is_short and not (_filled(row) == 1 < width - 1):
-            break
+        line, row = records[start]
+        filled = sum(bool(field.strip()) for field in row)
+        is_short = len(row) not in (width, width - 1) or (len(row) == width - 1 and width > 2 and filled < 2)
+        if not _is_title(records, start, width):
+            if is_short and filled > max(1, width // 2):
+                raise uneven(line, len(row), width)
+            if not is_short and not (filled == 1 < width - 1):
+                break
         start += 1
     return records[start:]
 
@@ -203,9 +189,8 @@ def has_header(first: Sequence[str], below: Sequence[Sequence[str]], types: Sequ
         lengths = {len(text) for text in column}
         if meaning_of(name) or repeated or (len(column) > 2 and len(lengths) == 1 and len(name) not in lengths):
             return True
-    if all(map(_is_plain_word, filter(None, names))) and not all(
-        _is_plain_word(text) for column in columns for text in column
-    ):
+    texts = [text for column in columns for text in column]
+    if all(map(_is_plain_word, filter(None, names))) and not all(map(_is_plain_word, texts)):
         return True
     raise DataError(f"line {line} may be a header or a record; write header = true or header = false in [data].")
 
@@ -223,7 +208,7 @@ def refuse_second_header(below: Records, types: Sequence[str], missing: frozense
     for index, kind in enumerate(types):
         if kind == "text" and index < len(first) and first[index].strip() not in ("", *missing):
             rest = [row[index] for _, row in below[1:] if index < len(row)]
-            if not is_value(first[index].strip()) and type_of(rest, missing, Layout())[0] != "text":
+            if not is_value(first[index].strip()) and type_of(rest, missing, FileLayout())[0] != "text":
                 raise DataError(
                     f"line {line} reads like a second header; write header_row = {line} in [data] if the names stand "
                     f"there, or skip_rows = [{line}] to leave it out, or header = true if it is a record."
@@ -238,10 +223,10 @@ def is_value(text: str) -> bool:
 def header_of(first: Sequence[str], below: Sequence[Sequence[str]], line: int) -> bool:
     """Whether the first row of a sheet is a header."""
     columns = [[row[index] for row in below] for index in range(len(first))]
-    return has_header(first, below, [type_of(column, frozenset(), Layout())[0] for column in columns], line)
+    return has_header(first, below, [type_of(column, frozenset(), FileLayout())[0] for column in columns], line)
 
 
-def refuse_total(last: Records, others: Sequence[Sequence[str]], layout: Layout) -> None:
+def refuse_total(last: Records, others: Sequence[Sequence[str]], layout: FileLayout) -> None:
     """Refuse a last line that sums the others up."""
     line, row = last[-1]
     words = [field.strip() for field in row if field.strip()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, reduce
 from pathlib import Path
@@ -17,27 +17,20 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import DataError, MissingPackage, listed
 from anonfit.runtime.process import available_memory
-from anonfit.tables.layout import FOUND, Layout
+from anonfit.tables.layout import FOUND, FileLayout, given_layout
 
 if TYPE_CHECKING:
     import polars as pl
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 STATISTICS = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")
-ABOVE = 100
-"""Rows of a sheet among which its header is sought."""
+ABOVE = 100  # rows of a sheet among which its header is sought
 BYTES_OF_CELL = 32
 _FAR = re.compile(rb"""[\s"']r\s*=\s*["'](?:([A-Z]{2,3})|[A-Z])?(\d{6,7}|(?<=[A-Z]{2})\d+)["']""")
 """Where a row or cell is, if its column has several letters or its row at least six digits."""
 
 
 # --- workbooks ----------------------------------------------------------------------------------------------------
-
-
-def scan_workbook(path: Path, layout: Layout = FOUND) -> pl.LazyFrame:
-    """The table of a sheet of a workbook."""
-    state = path.stat()
-    return _workbook(path, layout.sheet, _rows_of(layout), state.st_mtime_ns, state.st_size).lazy()
 
 
 def _refuse_far_cells(path: Path) -> None:
@@ -68,13 +61,23 @@ def _reach(book: zipfile.ZipFile, name: str) -> int:
     return width * height
 
 
-def _rows_of(layout: Layout) -> Layout:
-    return Layout(header=layout.header, header_row=layout.header_row, skip_rows=layout.skip_rows)
+def _read_once(read: Callable[[Path, FileLayout], pl.DataFrame]) -> Callable[..., pl.LazyFrame]:
+    """Keep the table that was read last: names are asked for before rows, and no file is read twice."""
+
+    @lru_cache(maxsize=1)
+    def held(path: Path, layout: FileLayout, _changed: int, _size: int) -> pl.DataFrame:
+        return read(path, layout)
+
+    def scan(path: Path, layout: FileLayout = FOUND) -> pl.LazyFrame:
+        state = path.stat()
+        return held(path, FileLayout(**given_layout(layout)), state.st_mtime_ns, state.st_size).lazy()
+
+    return scan
 
 
-@lru_cache(maxsize=1)
-def _workbook(path: Path, sheet: str | None, layout: Layout, _changed: int, _size: int) -> pl.DataFrame:
-    """A workbook's table; names are asked for before rows, and it is not read twice."""
+@_read_once
+def scan_workbook(path: Path, layout: FileLayout) -> pl.DataFrame:
+    """The table of a sheet of a workbook."""
     try:
         import fastexcel
     except ModuleNotFoundError:
@@ -82,7 +85,7 @@ def _workbook(path: Path, sheet: str | None, layout: Layout, _changed: int, _siz
     _refuse_far_cells(path)
     try:
         book = fastexcel.read_excel(path)
-        name = _sheet(path, book, sheet)
+        name = _sheet(path, book, layout.sheet)
         cells = book.load_sheet(name, header_row=None, skip_rows=0, dtypes="string").to_polars()
     except fastexcel.FastExcelError:
         raise DataError(f"{path.name} cannot be read as a workbook: it is broken, protected, or none.") from None
@@ -91,11 +94,9 @@ def _workbook(path: Path, sheet: str | None, layout: Layout, _changed: int, _siz
         name, header_row=None, skip_rows=first, n_rows=last - first, schema_sample_rows=None
     ).to_polars()
     used = [column for column in cells.columns if cells[column][first:last].null_count() < last - first]
-    names = (
-        [f"column_{place}" for place in range(1, len(used) + 1)]
-        if header is None
-        else [str(cells[column][header] or "").strip() for column in used]
-    )
+    names = [f"column_{place}" for place in range(1, len(used) + 1)]
+    if header is not None:
+        names = [str(cells[column][header] or "").strip() for column in used]
     _check_names(path, names, first if header is None else header + 1)
     return plain_values(rows.select(used).rename(dict(zip(used, names, strict=True))))
 
@@ -108,9 +109,8 @@ def _sheet(path: Path, book: Any, wanted: str | None) -> str:
             raise DataError(f"{path.name} has no sheet {wanted!r}; it has {listed(names)}.")
         return wanted
     sizes = {name: book.load_sheet(name, header_row=None, skip_rows=0, n_rows=3) for name in names}
-    tables = [name for name, rows in sizes.items() if rows.total_height > 1 and rows.width > 1] or [
-        name for name, rows in sizes.items() if rows.total_height > 0
-    ]
+    tables = [name for name, rows in sizes.items() if rows.total_height > 1 and rows.width > 1]
+    tables = tables or [name for name, rows in sizes.items() if rows.total_height > 0]
     if not tables:
         raise DataError(f"{path.name} is empty; a table needs at least one row.")
     if len(tables) > 1:
@@ -118,7 +118,7 @@ def _sheet(path: Path, book: Any, wanted: str | None) -> str:
     return tables[0]
 
 
-def _rows(path: Path, cells: pl.DataFrame, layout: Layout) -> tuple[int | None, int, int]:
+def _rows(path: Path, cells: pl.DataFrame, layout: FileLayout) -> tuple[int | None, int, int]:
     """Where names stand, where the records begin, and where they end, counted from 0; refused if not sure."""
     from anonfit.tables.dialects import header_of, refuse_total
 
@@ -169,19 +169,17 @@ def plain_values(frame: pl.DataFrame) -> pl.DataFrame:
 
     changed = []
     for column in frame:
-        if column.dtype.is_float():
-            known = column.fill_nan(None)
-            whole = known.drop_nulls()
-            is_whole = len(whole) > 0 and bool(((whole % 1 == 0) & (whole.abs() < 2**53)).all())
-            changed.append(known.cast(pl.Int64) if is_whole else known)
-        elif isinstance(column.dtype, pl.Datetime):
-            moments = column.drop_nulls()
-            is_day = len(moments) > 0 and bool((moments.dt.truncate("1d") == moments).all())
-            changed.append(column.cast(pl.Date) if is_day else column)
-        elif column.dtype == pl.Null:
-            changed.append(column.cast(pl.String))
-        else:
-            changed.append(column)
+        dtype = column.dtype
+        if dtype.is_float():
+            column = column.fill_nan(None)
+            known = column.drop_nulls()
+            dtype = pl.Int64() if len(known) and ((known % 1 == 0) & (known.abs() < 2**53)).all() else dtype
+        elif isinstance(dtype, pl.Datetime):
+            known = column.drop_nulls()
+            dtype = pl.Date() if len(known) and (known.dt.truncate("1d") == known).all() else dtype
+        elif dtype == pl.Null:
+            dtype = pl.String()
+        changed.append(column.cast(dtype))
     return pl.DataFrame(changed)
 
 
@@ -208,37 +206,31 @@ def _read_statistics(path: Path, encoding: str | None, **options: Any) -> tuple[
     return frame, meta
 
 
-def scan_statistics(path: Path, layout: Layout = FOUND) -> pl.LazyFrame:
+@_read_once
+def scan_statistics(path: Path, layout: FileLayout) -> pl.DataFrame:
     """The table of a file of SPSS, Stata or SAS, with labels as the names of values."""
-    state = path.stat()
-    return _statistics(path, layout.encoding, layout.value_labels, state.st_mtime_ns, state.st_size).lazy()
-
-
-@lru_cache(maxsize=1)
-def _statistics(path: Path, encoding: str | None, value_labels: bool | None, _changed: int, _size: int) -> pl.DataFrame:
-    frame, meta = _read_statistics(path, encoding)
+    frame, meta = _read_statistics(path, layout.encoding)
     frame = plain_values(frame)
-    if value_labels is not False:
-        labels = {name: meta.variable_value_labels.get(name, {}) for name in frame.columns}
-        frame = frame.with_columns(
-            [_labelled(frame[name], known, every=value_labels is None) for name, known in labels.items() if known]
-        )
-    return frame
+    labels = {} if layout.value_labels is False else meta.variable_value_labels
+    return frame.with_columns(
+        _labelled(frame[name], labels[name], every=layout.value_labels is None)
+        for name in frame.columns
+        if labels.get(name)
+    )
 
 
 def _labelled(column: pl.Series, labels: Mapping[Any, str], *, every: bool) -> pl.Series:
     """A column with labels in place of codes; as it is where codes have none (if `every` one must) or share one."""
     import polars as pl
 
-    named = {_as_text(code): str(label).strip() for code, label in labels.items()}
+    named = {
+        str(int(code) if isinstance(code, float) and code.is_integer() else code): str(label).strip()
+        for code, label in labels.items()
+    }
     codes = column.cast(pl.String)
     if len(set(named.values())) < len(named) or (every and not codes.drop_nulls().is_in(list(named)).all()):
         return column
     return codes.replace(list(named), list(named.values())).alias(column.name)
-
-
-def _as_text(code: Any) -> str:
-    return str(int(code)) if isinstance(code, float) and code.is_integer() else str(code)
 
 
 def variable_labels(path: Path, encoding: str | None = None) -> dict[str, str]:
@@ -252,21 +244,7 @@ def variable_labels(path: Path, encoding: str | None = None) -> dict[str, str]:
 # --- others -------------------------------------------------------------------------------------------------------
 
 
-def scan_json_lines(path: Path, _: Layout = FOUND) -> pl.LazyFrame:
-    """A table of which every line is an object."""
-    import polars as pl
-
-    return pl.scan_ndjson(path, infer_schema_length=None)
-
-
-def scan_avro(path: Path, _: Layout = FOUND) -> pl.LazyFrame:
-    """The table of an Avro file."""
-    import polars as pl
-
-    return pl.read_avro(path).lazy()
-
-
-def scan_orc(path: Path, _: Layout = FOUND) -> pl.LazyFrame:
+def scan_orc(path: Path, _: FileLayout = FOUND) -> pl.LazyFrame:
     """The table of an ORC file."""
     import polars as pl
 

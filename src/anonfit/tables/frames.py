@@ -58,12 +58,10 @@ def spark_rows(source: Any) -> pl.DataFrame:
 
 
 SEED = 0
-CHUNK = 1 << 15
-"""Rows that are worked on at a time: what is computed of them stays near the processor."""
+CHUNK = 1 << 15  # rows that are worked on at a time: what is computed of them stays near the processor
 SLOTS = [(12, shift) for shift in range(0, 64, 4)] + [(16, shift) for shift in (0, 16, 32, 48)]
 """How many bits of a hash, and from which on, may tell texts apart: the fewer, the faster."""
-SAMPLE, FEW = 4096, 256
-"""A column with more than so many different texts among its first ones is none of few texts."""
+SAMPLE, FEW = 4096, 256  # a column with more than so many different texts among its first ones is none of few texts
 
 
 def from_frame(source: Any) -> pl.DataFrame:
@@ -75,10 +73,8 @@ def from_frame(source: Any) -> pl.DataFrame:
 
 
 def _as_polars(source: Any) -> pl.DataFrame:
-    if isinstance(source, pl.DataFrame):
-        return source
-    if isinstance(source, pl.LazyFrame):
-        collected: pl.DataFrame = source.collect()
+    if isinstance(source, pl.DataFrame | pl.LazyFrame):
+        collected: pl.DataFrame = source.collect() if isinstance(source, pl.LazyFrame) else source
         return collected
     kind = type(source).__module__.split(".")[0]
     if kind == "pandas" and hasattr(source, "columns"):
@@ -111,14 +107,12 @@ def _from_pandas(source: Any) -> pl.DataFrame:
         values = source.iloc[:, position]
         try:
             column: Any = pl.from_pandas(values.reset_index(drop=True))
-            known = not isinstance(column.dtype, pl.BaseExtension)
         except Exception:  # mixed objects fail in many ways, in pandas, pyarrow or polars
-            known = False
-        if known:
-            series.append(column.alias(name))
-        else:
+            column = None
+        if column is None or isinstance(column.dtype, pl.BaseExtension):
             texts = [None if _is_missing(value) else str(value) for value in values.tolist()]
-            series.append(pl.Series(name, texts, dtype=pl.String))
+            column = pl.Series(texts, dtype=pl.String)
+        series.append(column.alias(name))
     return pl.DataFrame(series)
 
 
@@ -129,10 +123,8 @@ def _refuse_twice(names: Sequence[str]) -> None:
 
 
 def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
     try:
-        return bool(value != value)
+        return value is None or bool(value != value)
     except TypeError:
         return type(value).__name__ in ("NAType", "NaTType")
 

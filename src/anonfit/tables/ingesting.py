@@ -7,7 +7,7 @@ The columns get the types that they have when a source is read into memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,35 +15,15 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from anonfit.errors import DataError, EngineError, refuse_fork
+from anonfit.tables import reading
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.frames import from_frame
 from anonfit.tables.layout import UNPACKED
-from anonfit.tables.mending import mended, plain
-from anonfit.tables.reading import (
-    ReadOptions,
-    TwoReadings,
-    are_typed,
-    csv_scan,
-    csv_shape,
-    csv_types,
-    files_of,
-    looks_even,
-    needs_mending,
-    read_table,
-    refuse_too_large,
-    scan_of_types,
-    two_readings,
-    unpadded,
-    value_types,
-    without_codes,
-)
-from anonfit.tables.sniffing import CsvShape
+from anonfit.tables.reading import ReadOptions, files_of
 from anonfit.tables.sources import format_of
 
-HEAD = 1 << 20
-"""Rows that show whether a column has many different values."""
-MANY = 1 << 12
-"""Different values that are many."""
+HEAD = 1 << 20  # rows that show whether a column has many different values
+MANY = 1 << 12  # different values that are many
 
 
 class ScannedColumns:
@@ -107,17 +87,16 @@ def ingest(source: Any, options: ReadOptions, folder: Path) -> Ingested:
 
 def _without_codes(ingested: Ingested, options: ReadOptions, folder: Path) -> Ingested:
     """The files with values that mean missing in single columns as missing."""
-    changed = without_codes(options, ingested.schema)
+    changed = reading.without_codes(options, ingested.schema)
     if not changed:
         return ingested
-    files = []
-    for number, path in enumerate(ingested.files):
-        files.append(folder / f"coded-{number}.parquet")
+    files = tuple(folder / f"coded-{number}.parquet" for number in range(len(ingested.files)))
+    for path, file in zip(ingested.files, files, strict=True):
         rows = pl.scan_parquet(path, glob=False).select(list(ingested.schema))
-        rows.with_columns(changed).sink_parquet(files[-1])
+        rows.with_columns(changed).sink_parquet(file)
         if path.parent == folder:
             path.unlink()
-    return replace(ingested, files=tuple(files))
+    return replace(ingested, files=files)
 
 
 def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
@@ -125,13 +104,12 @@ def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
         return _from_database(source, options, folder)
     if not isinstance(source, str | Path):
         frame = from_frame(source)
-        wanted = options.wanted(frame.columns)
-        return _stored(frame.select(wanted), folder, cleaned=False)
+        return _stored(frame.select(options.wanted(frame.columns)), folder, cleaned=False)
     paths = files_of(source)
     if format_of(paths[0]).is_text:
         return _from_text(source, paths, options, folder)
     try:
-        scans = [scan_of_types(path, options) for path in paths]
+        scans = [reading.scan_of_types(path, options) for path in paths]
         schemas = [scan.collect_schema() for scan in scans]
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{paths[0].name} cannot be read as a table: {type(error).__name__}.") from None
@@ -141,10 +119,9 @@ def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
         return _in_memory(source, options, folder)
     if all(format_of(path).name == "parquet" for path in paths) and not _may_be_confused(schemas):
         return Ingested(tuple(paths), {name: schemas[0][name] for name in wanted}, cleaned=False)
-    files = []
-    for number, scan in enumerate(scans):
-        files.append(folder / f"source-{number}.parquet")
-        scan.select(wanted).sink_parquet(files[-1])
+    files = [folder / f"source-{number}.parquet" for number in range(len(scans))]
+    for scan, file in zip(scans, files, strict=True):
+        scan.select(wanted).sink_parquet(file)
     return Ingested(tuple(files), {name: schemas[0][name] for name in wanted}, cleaned=False)
 
 
@@ -195,7 +172,7 @@ def _from_database(source: DatabaseSource, options: ReadOptions, folder: Path) -
 
 def _in_memory(source: Any, options: ReadOptions, folder: Path) -> Ingested:
     """What must be seen as a whole to be understood: files of different types, or with uneven lines."""
-    return _stored(read_table(source, options), folder, cleaned=True)
+    return _stored(reading.read_table(source, options), folder, cleaned=True)
 
 
 def _stored(frame: pl.DataFrame, folder: Path, *, cleaned: bool) -> Ingested:
@@ -209,56 +186,29 @@ def _stored(frame: pl.DataFrame, folder: Path, *, cleaned: bool) -> Ingested:
 
 def _from_text(source: Any, paths: Sequence[Path], options: ReadOptions, folder: Path) -> Ingested:
     """Text files, each read once if it is what its samples show."""
-    files, schemas = [], []
-    for number, path in enumerate(paths):
-        if path.suffix in UNPACKED:
-            refuse_too_large(path)  # it is unpacked in memory
-        shape = csv_shape(path, options)
-        files.append(folder / f"source-{number}.parquet")
-        try:
-            schema = None if needs_mending(path, shape) else _typed(path, shape, options, files[-1])
-            if schema is None or not looks_even(path, shape, pl.scan_parquet(files[-1], glob=False)):
-                schema = _mended(path, shape, options, files[-1])
-        except TwoReadings as error:
-            raise two_readings(path, shape, options, error) from None
-        schemas.append(schema)
+    files = [folder / f"source-{number}.parquet" for number in range(len(paths))]
+    schemas = [_text_schema(path, options, file) for path, file in zip(paths, files, strict=True)]
     if any(schema != schemas[0] for schema in schemas):
         return _in_memory(source, options, folder)
     return Ingested(tuple(files), schemas[0], cleaned=True)
 
 
-def _mended(path: Path, shape: CsvShape, options: ReadOptions, file: Path) -> dict[str, pl.DataType]:
-    """Write the rows of a text file that must be mended first to a Parquet file; the types of its columns."""
-    copy = file.with_suffix(".mended.csv")
-    with copy.open("xb") as opened:
-        opened.writelines(mended(path, shape, options))
-    schema = _typed(copy, plain(shape), options, file)
-    copy.unlink()
-    if schema is None:
-        raise DataError(f"{path.name} cannot be read as a table.")
-    return schema
+def _text_schema(path: Path, options: ReadOptions, file: Path) -> dict[str, pl.DataType]:
+    """Write a text file's rows to a Parquet file; the types of its columns."""
+    if path.suffix in UNPACKED:
+        reading.refuse_too_large(path)  # it is unpacked in memory
+    files = {"rows": file, "texts": file.with_suffix(".texts.parquet"), "mended": file.with_suffix(".mended.csv")}
 
+    def keep(rows: pl.LazyFrame, what: str) -> pl.LazyFrame:
+        rows.sink_parquet(files[what])
+        return pl.scan_parquet(files[what], glob=False)
 
-def _typed(path: Path, shape: CsvShape, options: ReadOptions, file: Path) -> dict[str, pl.DataType] | None:
-    """Write a text file's rows to a Parquet file; the types of its columns, None if it cannot be read."""
-    wanted = options.wanted(shape.names)
-    if are_typed(shape, options):
-        types = csv_types(shape, {name: pl.String() for name in options.texts})
-        try:
-            csv_scan(path, shape, options, types).select(wanted).sink_parquet(file)
-        except (pl.exceptions.PolarsError, OSError):
-            pass  # a value deeper in the file is not of the type its column begins with
-        else:
-            return {name: types[name] for name in wanted}
-    texts = file.with_suffix(".texts.parquet")
-    try:
-        every = {name: pl.String() for name in shape.names}
-        csv_scan(path, shape, options, every).select(unpadded(options, wanted)).sink_parquet(texts)
-    except (pl.exceptions.PolarsError, OSError):
-        return None
-    rows = pl.scan_parquet(texts, glob=False)
-    typed = rows.select(value_types(rows, shape, options, wanted))
-    schema = dict(typed.collect_schema())
-    typed.sink_parquet(file)
-    texts.unlink()
-    return schema
+    def copy(pieces: Iterable[bytes]) -> Path:
+        with files["mended"].open("xb") as opened:
+            opened.writelines(pieces)
+        return files["mended"]
+
+    rows = reading.text_rows(path, options, dict.fromkeys(options.texts, pl.String()), keep=keep, copy=copy)
+    for what in ("texts", "mended"):
+        files[what].unlink(missing_ok=True)
+    return dict(rows.collect_schema())

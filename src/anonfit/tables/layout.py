@@ -20,22 +20,19 @@ from anonfit.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FileLayout:
     """What is given of a file's layout; None is found. Lines are counted from 1."""
 
     encoding: str | None = None
     delimiter: str | None = None
-    quote: str | None = None
-    """The sign around texts; empty: none is."""
-    comment: str | None = None
-    """What lines begin with that are no records; empty: nothing."""
+    quote: str | None = None  # the sign around texts; empty: none is
+    comment: str | None = None  # what lines begin with that are no records; empty: nothing
     header: bool | None = None
     header_row: int | None = None
     skip_rows: int | tuple[int, ...] | None = None
     """How many lines come before the table, or the numbers of lines that are left out."""
     decimal: str | None = None
-    thousands: str | None = None
-    """The sign between thousands; empty: none."""
+    thousands: str | None = None  # the sign between thousands; empty: none
     sheet: str | None = None
     value_labels: bool | None = None
 
@@ -45,10 +42,8 @@ class Layout:
         return line <= skipped if isinstance(skipped, int) else line in skipped
 
 
-FOUND = Layout()
-"""Nothing is given, all of it is found."""
-LAYOUT = tuple(field.name for field in fields(Layout))
-"""The settings, by name."""
+FOUND = FileLayout()  # nothing is given, all of it is found
+LAYOUT = tuple(field.name for field in fields(FileLayout))  # the settings, by name
 OF_SHEETS = ("header", "header_row", "skip_rows", "sheet")
 OF_LABELS = ("value_labels", "encoding")
 OF_TEXTS = tuple(name for name in LAYOUT if name not in ("sheet", "value_labels"))
@@ -59,14 +54,11 @@ def given_layout(settings: Any) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in LAYOUT}
 
 
-PIECE = 1 << 24
-"""Bytes of a file that are looked at in one go."""
+PIECE = 1 << 24  # bytes of a file that are looked at in one go
 SAMPLE = 1 << 16
 SAMPLE_LINES = 20
-LONGEST_HEAD = 1 << 25
-"""Bytes that are read to see whole lines, however long they are."""
-UNPACKED = {".gz": 1032, ".zst": 1 << 15}
-"""Bytes that a packed byte can become at most."""
+LONGEST_HEAD = 1 << 25  # bytes that are read to see whole lines, however long they are
+UNPACKED = {".gz": 1032, ".zst": 1 << 15}  # bytes that a packed byte can become at most
 
 
 def unpacked(path: Path) -> IO[bytes]:
@@ -121,20 +113,12 @@ def _zstd_head(path: Path) -> bytes:
     import polars as pl
 
     try:
-        lines = pl.read_csv(
-            path,
-            has_header=False,
-            separator="\x01",
-            quote_char=None,
-            n_rows=500,
-            new_columns=["line"],
-            infer_schema=False,
-        )
+        lines = pl.read_csv(path, has_header=False, separator="\x01", quote_char=None, n_rows=500, infer_schema=False)
     except pl.exceptions.NoDataError:
         return b""
     except pl.exceptions.PolarsError:
         raise DataError(f"{path.name} cannot be unpacked, or is not UTF-8 text.") from None
-    return "\n".join(line or "" for line in lines["line"]).encode()
+    return "\n".join(line or "" for line in lines.to_series()).encode()
 
 
 def pieces_of(path: Path, skipped: int = 0) -> Iterator[bytes]:
@@ -174,17 +158,16 @@ def has_stray_quotes(path: Path, delimiter: str, skipped: int) -> bool:
 
 def unpacked_size(path: Path, most: int) -> int:
     """Bytes of a file when it is unpacked, counted until they are more than `most`: a few may become very many."""
-    size = path.stat().st_size
-    if size * UNPACKED.get(path.suffix, 1) <= most or path.suffix not in UNPACKED:
-        return size
-    size = 0
+    packed, size = path.stat().st_size, 0
+    if path.suffix not in UNPACKED or packed * UNPACKED[path.suffix] <= most:
+        return packed
     try:
         for piece in pieces_of(path):
             size += len(piece)
             if size > most:
                 break
     except DataError:
-        return path.stat().st_size
+        return packed
     except (OSError, EOFError, zlib.error):
         pass  # whoever reads it tells what is wrong
     return size
@@ -202,8 +185,7 @@ CANDIDATES = ["cp1252", "cp850", "mac_roman", "cp1250", "cp1251", "iso8859_2", "
 CANDIDATES += ["cp1253", "cp1254", "cp932", "euc_jp", "gb18030", "big5", "cp949"]
 COHERENT = 0.4
 WESTERN = frozenset("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜßàáâãäåæçèéêëìíîïñòóôõöøùúûüŒœŠšŽž")
-MOST_ACCENTED = 0.35
-"""The share of letters with an accent that a Western language has at most."""
+MOST_ACCENTED = 0.35  # the share of letters with an accent that a Western language has at most
 BETWEEN_LETTERS = re.compile(r"[^\W\d_][^\x00-\x7f\w\s’´·][^\W\d_]|[£¥¢¤³¹¿¡ªº][^\W\d_]|[^\W\d_][£¥¢¤³¹¿¡]")
 
 
@@ -215,18 +197,13 @@ def found_encoding(sample: bytes) -> tuple[str | None, str | None]:
         if sample.startswith(mark):
             return name, None
     if zeros := sample.count(b"\0"):
-        odd = sample[1::2].count(b"\0")
-        share = len(sample) // 2
+        odd, share = sample[1::2].count(b"\0"), len(sample) // 2
         if max(odd, zeros - odd) > 0.4 * share and min(odd, zeros - odd) < 0.1 * share:
             name = "utf-16-le" if odd > zeros - odd else "utf-16-be"
             return name, f'its encoding is taken for {name}, by its bytes; write encoding = "{name}" in [data] if so.'
         if b"\0" in sample.partition(b"\n")[0]:
             return None, None
-    try:
-        sample.decode("utf-8")
-    except UnicodeError:
-        return _guessed(sample)
-    return "utf-8", None
+    return ("utf-8", None) if line_of_fault([sample], "utf-8") is None else _guessed(sample)
 
 
 def _guessed(sample: bytes) -> tuple[str | None, str | None]:
@@ -239,10 +216,9 @@ def _guessed(sample: bytes) -> tuple[str | None, str | None]:
 
     guesses = from_bytes(lines, cp_isolation=CANDIDATES)
     best = guesses.best()
-    if best is not None and best.coherence >= COHERENT and _is_foreign(str(best)):
-        rivals = [match for match in guesses if match.coherence >= COHERENT and str(match) != str(best)]
-        if not rivals:
-            return best.encoding, notice.format(best.encoding)
+    has_rival = any(match.coherence >= COHERENT and str(match) != str(best) for match in guesses)
+    if best is not None and best.coherence >= COHERENT and not has_rival and _is_foreign(str(best)):
+        return best.encoding, notice.format(best.encoding)
     names = dict.fromkeys(match.encoding for match in guesses)
     return None, ", ".join(list(names)[:4]) or None
 

@@ -14,15 +14,14 @@ from itertools import islice
 from pathlib import Path
 
 from anonfit.errors import DataError
-from anonfit.tables.dialects import Dialect, uneven
-from anonfit.tables.layout import Layout, line_of_fault, unpacked
+from anonfit.tables.dialects import TextDialect, uneven
+from anonfit.tables.layout import FileLayout, line_of_fault, unpacked
 from anonfit.tables.sniffing import FORMULA, CsvShape
 
-BATCH = 1 << 16
-"""Records that are rewritten in one go."""
+BATCH = 1 << 16  # records that are rewritten in one go
 
 
-def line_of(path: Path, shape: CsvShape, layout: Layout, record: int) -> int:
+def line_of(path: Path, shape: CsvShape, layout: FileLayout, record: int) -> int:
     """The line at which a record begins; the first record is 0."""
     numbers = (line for line, row in _lines(path, shape) if any(row) and not layout.left_out(line))
     return next(islice(numbers, record, None), shape.skipped + 1 + record)
@@ -30,10 +29,10 @@ def line_of(path: Path, shape: CsvShape, layout: Layout, record: int) -> int:
 
 def plain(shape: CsvShape) -> CsvShape:
     """The shape of a file that was mended."""
-    return replace(shape, dialect=Dialect(shape.delimiter), skipped=0, is_plain=True, encoding="utf-8")
+    return replace(shape, dialect=TextDialect(shape.delimiter), skipped=0, is_plain=True, encoding="utf-8")
 
 
-def mended(path: Path, shape: CsvShape, layout: Layout) -> Iterator[bytes]:
+def mended(path: Path, shape: CsvShape, layout: FileLayout) -> Iterator[bytes]:
     """The records of a text file in pieces of a plain one, with the same delimiter and no header."""
     try:
         buffer = io.StringIO(newline="")
@@ -51,7 +50,7 @@ def mended(path: Path, shape: CsvShape, layout: Layout) -> Iterator[bytes]:
         raise DataError(f"{path.name} cannot be read: it is cut short, or not what its ending says.") from None
 
 
-def _records(path: Path, shape: CsvShape, layout: Layout) -> Iterator[list[str]]:
+def _records(path: Path, shape: CsvShape, layout: FileLayout) -> Iterator[list[str]]:
     """The records, each with as many fields as there are names."""
     expected, empty = len(shape.names), 0
     for line, row in _lines(path, shape):

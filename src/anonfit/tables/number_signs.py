@@ -11,7 +11,7 @@ from decimal import Decimal
 import polars as pl
 
 from anonfit.errors import DataError
-from anonfit.tables.layout import Layout
+from anonfit.tables.layout import FileLayout
 
 # Only texts that are written back as they were read may become numbers: 007 stays a text.
 WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
@@ -61,7 +61,7 @@ class Signs:
         return texts.str.replace(",", ".", literal=True) if self.decimal == "," else texts
 
 
-POINT, COMMA = Signs("."), Signs(",")
+POINT = Signs()
 
 
 def readings_of(texts: Sequence[str]) -> list[Signs]:
@@ -77,16 +77,14 @@ def readings_of(texts: Sequence[str]) -> list[Signs]:
         possible = [Signs(next(iter(points), "."), next(iter(gaps)))]
     elif len(points) == 2:
         possible = [Signs(".", ","), Signs(",", ".")]
-    elif points:
-        sign = points.pop()
-        other = "," if sign == "." else "."
-        possible = [Signs(sign), Signs(other, sign)]
     else:
-        possible = [POINT]
+        possible = {".": [Signs("."), Signs(",", ".")], ",": [Signs(","), Signs(".", ",")]}.get(
+            "".join(points), [POINT]
+        )
     return [signs for signs in possible if all(signs.fits(text) for text in texts)]
 
 
-def allowed(readings: Iterable[Signs], layout: Layout, texts: Sequence[str]) -> list[Signs]:
+def allowed(readings: Iterable[Signs], layout: FileLayout, texts: Sequence[str]) -> list[Signs]:
     """Those readings that what is given of the signs allows."""
 
     def fits(signs: Signs) -> bool:
@@ -121,19 +119,16 @@ def may_be_grouped(texts: pl.Series) -> bool:
     return len(marked) > 0 and any(bool(marked.str.contains(pattern).all()) for pattern in patterns)
 
 
-def type_of(texts: Sequence[str], missing: frozenset[str], layout: Layout) -> tuple[str, list[Signs]]:
+def type_of(texts: Sequence[str], missing: frozenset[str], layout: FileLayout) -> tuple[str, list[Signs]]:
     """The type of a column, and the ways in which its numbers can be read."""
-    stripped = [text.strip() for text in texts]
-    stripped = [text for text in stripped if text and text not in missing]
-    if not stripped:
-        return "text", []
-    if all(WHOLE.fullmatch(text) for text in stripped):
+    known = [text for text in (text.strip() for text in texts) if text and text not in missing]
+    if known and all(map(WHOLE.fullmatch, known)):
         return "whole", [POINT]
-    if all(DAY.fullmatch(text) for text in stripped):
+    if known and all(map(DAY.fullmatch, known)):
         return "date", []
-    if any(LEADING_ZERO.match(text) for text in stripped):
+    if not known or any(map(LEADING_ZERO.match, known)):
         return "text", []
-    readings = allowed(readings_of(stripped), layout, stripped)
+    readings = allowed(readings_of(known), layout, known)
     return ("number", readings) if readings else ("text", [])
 
 
@@ -141,7 +136,7 @@ def types_of(
     rows: Sequence[Sequence[str]],
     names: Sequence[str],
     missing: Mapping[str, frozenset[str]],
-    layout: Layout,
+    layout: FileLayout,
     line: int,
 ) -> tuple[tuple[str, ...], tuple[Signs, ...]]:
     """The type and the signs of each column; refused where numbers read in two ways and nothing settles it."""

@@ -21,26 +21,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, listed
-from anonfit.tables.profile_columns import (
-    MISSING_TEXTS,
-    ColumnProfile,
-    meaning_of,
-    profile_column,
-    separation_of,
-    suspicions_of,
-)
-from anonfit.tables.profile_roles import (
-    RAW_LIMIT,
-    ColumnProposal,
-    Proposal,
-    as_entity,
-    as_key,
-    as_only_one,
-    could_be_entity,
-    percent,
-    propose_column,
-    with_doubts,
-)
+from anonfit.tables import profile_columns, profile_roles
+from anonfit.tables.profile_columns import ColumnProfile, profile_column, separation_of
+from anonfit.tables.profile_roles import ColumnProposal, Proposal, percent, propose_column, with_counted_persons
 from anonfit.tables.sources import FORMATS
 
 if TYPE_CHECKING:
@@ -52,17 +35,9 @@ _USUAL_MISSING = ("", "?", "NA")
 
 
 def proposal_toml(proposal: Proposal, *, source: str, taxonomies: Mapping[str, str], accepted: bool = False) -> str:
-    """The proposal as the text of a spec, version 1.
-
-    Args:
-        proposal: What `propose` made of the table.
-        source: The data file as the spec is to name it, relative to the spec.
-        taxonomies: Taxonomy files by column, relative to the spec; the other columns have none.
-        accepted: Whether the proposal is taken as it is, without its questions; the spec then says so.
-
-    Returns:
-        TOML with a comment above each column that says why it has its role. What is left to decide stands under the
-        key `decide`: no release is made of a spec that has one.
+    """The proposal as the text of a spec, version 1, with a comment above each column that says why it has its role.
+    What is left to decide stands under the key `decide`: no release is made of a spec that has one. `source` and
+    `taxonomies` (files by column) are relative to the spec; `accepted` takes the proposal without its questions.
     """
     unknown = set(taxonomies) - {column.name for column in proposal.columns}
     if unknown:
@@ -73,9 +48,9 @@ def proposal_toml(proposal: Proposal, *, source: str, taxonomies: Mapping[str, s
         source=source,
         taxonomies=taxonomies,
         accepted=accepted,
-        missing=[text for text in MISSING_TEXTS if text in seen or text in _USUAL_MISSING],
+        missing=[text for text in profile_columns.MISSING_TEXTS if text in seen or text in _USUAL_MISSING],
         formats=list(FORMATS),
-        raw_limit=RAW_LIMIT,
+        raw_limit=profile_roles.RAW_LIMIT,
     )
 
 
@@ -91,13 +66,12 @@ def _template() -> Template:
         keep_trailing_newline=True,
     )
     environment.filters |= {"quoted": _quoted, "key": _key}
-    environment.globals |= {"comment": _comment, "is_age": _is_age, "diversity_of": _diversity_of}
+    environment.globals |= {
+        "comment": _comment,
+        "meaning_of": profile_columns.meaning_of,
+        "diversity_of": _diversity_of,
+    }
     return environment.get_template("proposal.toml.jinja")
-
-
-def _is_age(name: str) -> bool:
-    meaning = meaning_of(name)
-    return meaning is not None and meaning.says == "an age"
 
 
 def _diversity_of(column: ColumnProposal) -> float | None:
@@ -120,17 +94,13 @@ def _quoted(value: str | int) -> str:
     """A whole number, or a TOML basic string in which everything that is not plainly printable is escaped."""
     if isinstance(value, int):
         return str(value)
-    escaped = (
-        "\\" + sign
-        if sign in '"\\'
-        else sign
-        if sign.isprintable()
-        else f"\\u{ord(sign):04X}"
-        if ord(sign) <= 0xFFFF
-        else f"\\U{ord(sign):08X}"
-        for sign in value
-    )
-    return f'"{"".join(escaped)}"'
+
+    def written(sign: str) -> str:
+        if sign.isprintable():
+            return f"\\{sign}" if sign in '"\\' else sign
+        return f"\\u{ord(sign):04X}" if ord(sign) <= 0xFFFF else f"\\U{ord(sign):08X}"
+
+    return f'"{"".join(map(written, value))}"'
 
 
 _SAMPLED_ROWS = 200_000  # enough to rank the columns; uniqueness itself is counted on all rows
@@ -150,14 +120,8 @@ def profile(frame: pl.DataFrame) -> tuple[ColumnProfile, ...]:
 
 
 def propose(frame: pl.DataFrame, *, k: int = 10) -> Proposal:
-    """Proposes a role for every column, and measures how far the quasi-identifiers together single rows out.
-
-    Args:
-        frame: The table.
-        k: The k that rows are counted against.
-
-    Returns:
-        The proposal, to be shown to a person and written with `proposal_toml`.
+    """Proposes a role for every column, and measures how far the quasi-identifiers together single rows out: how many
+    are unique, and in groups of fewer than k.
 
     >>> import polars as pl
     >>> propose(pl.DataFrame({"email": ["a@b.org", "c@d.org"], "age": [30, 40]})).columns[0].role
@@ -166,12 +130,13 @@ def propose(frame: pl.DataFrame, *, k: int = 10) -> Proposal:
     if not frame.width or not frame.height:
         size = f"{frame.height} rows and {frame.width} columns"
         raise DataError(f"The table has {size}, but roles are proposed from data: give a table with rows.")
-    columns = _with_one_of_each(_with_entity(tuple(propose_column(column) for column in profile(frame))))
+    columns = with_counted_persons([propose_column(column) for column in profile(frame)])
     columns = tuple(_doubted(column, frame) for column in columns)
     links = [column for column in columns if column.role == "quasi-identifier"]
     hashes = [frame[column.name].hash(seed=number).to_numpy() for number, column in enumerate(links)]
-    together = _combined(hashes, frame.height)
+    together = _together(hashes, frame.height)
     sizes = _group_sizes(together)
+    strongest = _strongest(hashes, links) if links else None
     proposal = Proposal(
         columns=columns,
         k=k,
@@ -179,57 +144,30 @@ def propose(frame: pl.DataFrame, *, k: int = 10) -> Proposal:
         unique_rows=_alone(sizes),
         rows_below_k=int(sizes[sizes < k].sum()),
         separation=separation_of(sizes),
-        strongest=None,
+        strongest=None if strongest is None else links[strongest].name,
         notes=(),
     )
-    if not links:
-        return replace(proposal, notes=tuple(_notes(proposal)))
-    strongest = _strongest(hashes, links)
-    proposal = replace(proposal, strongest=links[strongest].name)
-    left = _alone(_group_sizes(together - hashes[strongest]))
-    without = f"without it {left:,} rows ({percent(left / proposal.rows)}) would be unique"
-    contribution = f"The column {proposal.strongest!r} contributes most: {without}."
-    return replace(proposal, notes=(*_notes(proposal), contribution))
+    notes = list(_notes(proposal))
+    if strongest is not None:
+        left = _alone(_group_sizes(together - hashes[strongest]))
+        without = f"without it {left:,} rows ({percent(left / proposal.rows)}) would be unique"
+        notes.append(f"The column {proposal.strongest!r} contributes most: {without}.")
+    return replace(proposal, notes=tuple(notes))
 
 
 def _doubted(column: ColumnProposal, frame: pl.DataFrame) -> ColumnProposal:
-    """The column with what is doubtful about its values."""
-    doubts = [doubt for doubt in suspicions_of(frame, [column.name]) if doubt.is_of_values]
-    return with_doubts(
-        column, [doubt.text for doubt in doubts], tuple(code for doubt in doubts for code in doubt.codes)
-    )
+    """The column with what is doubtful about its values left to decide, where it is released."""
+    doubts = [doubt for doubt in profile_columns.suspicions_of(frame, [column.name]) if doubt.is_of_values]
+    if column.role in ("identifier", "entity") or not doubts:
+        return column
+    texts = [column.decision or "", *(doubt.text[:1].upper() + doubt.text[1:] for doubt in doubts)]
+    codes = tuple(code for doubt in doubts for code in doubt.codes)
+    return replace(column, decision=" ".join(filter(None, texts)), codes=codes)
 
 
-def _with_entity(columns: tuple[ColumnProposal, ...]) -> tuple[ColumnProposal, ...]:
-    """Persons with several rows need one entity column: the strictest candidate; the others are left out."""
-    candidates = [column for column in columns if could_be_entity(column)]
-    if not candidates:
-        return columns
-    best = min(candidates, key=lambda column: column.profile.distinct)
-    return tuple(
-        column if column not in candidates else as_entity(column) if column is best else as_key(column, best.name)
-        for column in columns
-    )
-
-
-def _with_one_of_each(columns: tuple[ColumnProposal, ...]) -> tuple[ColumnProposal, ...]:
-    """One column says how rows count: the first weight, and the first count unless there is an entity."""
-    first: dict[str, str] = {}
-    for column in columns:
-        first.setdefault(column.role, column.name)
-    taken = {"sample-weight": first.get("sample-weight"), "count": first.get("entity") or first.get("count")}
-    return tuple(
-        column if taken.get(column.role, column.name) == column.name else as_only_one(column, str(taken[column.role]))
-        for column in columns
-    )
-
-
-def _combined(hashes: Sequence[Hashes], rows: int) -> Hashes:
+def _together(hashes: Sequence[Hashes], rows: int) -> Hashes:
     """One hash for each row over all columns: a sum, so that a column can be taken away again."""
-    total = np.zeros(rows, dtype=np.uint64)
-    for part in hashes:
-        total += part
-    return total
+    return sum(hashes, start=np.zeros(rows, np.uint64))
 
 
 def _group_sizes(hashes: Hashes) -> Sizes:
@@ -244,7 +182,7 @@ def _strongest(hashes: Sequence[Hashes], links: Sequence[ColumnProposal]) -> int
     """The column without which the fewest of evenly spaced rows are unique; in a tie, the most separating."""
     step = max(1, len(hashes[0]) // _SAMPLED_ROWS)
     sampled = [part[::step] for part in hashes]
-    total = _combined(sampled, len(sampled[0]))
+    total = _together(sampled, len(sampled[0]))
     left = [_alone(_group_sizes(total - part)) for part in sampled]
     return min(range(len(links)), key=lambda number: (left[number], -links[number].profile.separation))
 

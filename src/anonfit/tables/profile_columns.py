@@ -45,8 +45,8 @@ _MEANINGS = tuple(
 _JOINED_ID = re.compile(r"^(pat|patient|person|personen|user|customer|kunden|client|member|subject|pers)(id|nr|no)$")
 
 
-def _has(name: str, kind: str) -> bool:
-    """Whether a word of a column's name is one of a set of words."""
+def has_word(name: str, kind: str) -> bool:
+    """Whether a word of a column's name is one of a set of words, such as `measured` or `how_many`."""
     return not _WORDS[kind].isdisjoint(words_of(name))
 
 
@@ -67,7 +67,7 @@ def words_of(name: str) -> tuple[str, ...]:
 def meaning_of(name: str) -> NameMeaning | None:
     """What the name points to, or None where it says nothing we know."""
     words = words_of(name)
-    is_name = _has(name, "person_name") and _has_only(name, "person_name", "persons", "name_companions")
+    is_name = has_word(name, "person_name") and _has_only(name, "person_name", "persons", "name_companions")
     if is_name or _has_only(name, "other_persons", "person_name"):
         return _MEANINGS[0]
     return next((meaning for meaning in _MEANINGS if meaning.fits(words)), None)
@@ -75,33 +75,24 @@ def meaning_of(name: str) -> NameMeaning | None:
 
 def is_record_id(name: str) -> bool:
     """Whether the name is that of a number or key: of persons, but also of rows, wards or products."""
-    return _has(name, "record") or any(_JOINED_ID.match(word) for word in words_of(name))
+    return has_word(name, "record") or any(map(_JOINED_ID.match, words_of(name)))
 
 
 def is_person_id(name: str) -> bool:
     """Whether the name is that of a number or key of persons."""
-    is_joined = any(_JOINED_ID.match(word) for word in words_of(name))
-    return is_joined or (_has(name, "record") and _has_only(name, "record", "persons"))
+    return any(map(_JOINED_ID.match, words_of(name))) or (
+        has_word(name, "record") and _has_only(name, "record", "persons")
+    )
 
 
 def counts_persons(name: str) -> bool:
     """Whether the name says how many persons a row stands for; a plain 'count' does not say of what."""
-    return counts_something(name) and _has(name, "plural_persons")
-
-
-def counts_something(name: str) -> bool:
-    """Whether the name says how many, of persons or of anything else."""
-    return _has(name, "how_many")
+    return has_word(name, "how_many") and has_word(name, "plural_persons")
 
 
 def is_sample_weight(name: str) -> bool:
     """Whether the name is that of a survey weight; a plain 'weight' may be that of a body."""
-    return _has(name, "sample_weight") or (_has(name, "weight") and _has(name, "sample"))
-
-
-def measures_something(name: str) -> bool:
-    """Whether a name says that whole numbers count or measure something, few as they may be."""
-    return _has(name, "measured")
+    return has_word(name, "sample_weight") or (has_word(name, "weight") and has_word(name, "sample"))
 
 
 MISSING_TEXTS = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "-", ".", "#N/A")
@@ -175,7 +166,7 @@ class ColumnProfile:
     shape: str | None  # such as 'postal codes'; None where the values have none we know
     date_format: str | None
     date_format_alternative: str | None  # another format that reads every value, with other dates
-    effective: float = 1.0  # as many equally frequent values are as mixed as these are
+    effective: float = 1.0  # so many equally frequent values are as mixed: the exponential of the entropy
 
 
 class _Kind(NamedTuple):
@@ -199,6 +190,8 @@ def profile_column(series: pl.Series) -> ColumnProfile:
     present = counts[~absent]
     filled = int(present.sum())
     missing = series.len() - filled
+    groups = np.append(present, missing)
+    shares = np.sort(groups[groups > 0]) / max(series.len(), 1)  # sorted: sums depend on the order
     kind = _Kind("nominal", "nested values") if nested else _kind(values.filter(~absent), series)
     return ColumnProfile(
         name=series.name,
@@ -209,16 +202,10 @@ def profile_column(series: pl.Series) -> ColumnProfile:
         distinct=len(present),
         distinct_share=len(present) / filled if filled else 0.0,
         unique_share=int((present == 1).sum()) / series.len() if filled else 0.0,
-        separation=separation_of(np.append(present, missing)),
+        separation=separation_of(groups),
         **kind._asdict(),
-        effective=_effective(np.append(present, missing)),
+        effective=float(np.exp(-(shares * np.log(shares)).sum())),
     )
-
-
-def _effective(counts: NDArray[np.integer]) -> float:
-    """How many equally frequent values would be as mixed as these: the exponential of the entropy."""
-    shares = np.sort(counts[counts > 0]) / max(int(counts.sum()), 1)  # sorted: sums depend on the order
-    return float(np.exp(-(shares * np.log(shares)).sum()))
 
 
 def separation_of(counts: NDArray[np.integer]) -> float:
@@ -247,13 +234,11 @@ def _absent(values: pl.Series) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
 
 def _kind(values: pl.Series, series: pl.Series) -> _Kind:
     """The type and shape of distinct values; `series` has them in row order, to be sampled."""
-    if values.is_empty() or values.dtype == pl.Boolean:
-        return _Kind("nominal")
-    if values.dtype in (pl.Date, pl.Datetime):
+    if not values.is_empty() and values.dtype in (pl.Date, pl.Datetime):
         return _Kind("date")
-    if values.dtype.is_numeric():
+    if not values.is_empty() and values.dtype.is_numeric():
         return _Kind("continuous", _number_shape(values))
-    if values.dtype != pl.String:
+    if values.is_empty() or values.dtype != pl.String:
         return _Kind("nominal")
     sample = evenly(series.drop_nulls(), _SAMPLE).cast(pl.String)
     return _text_kind(values, sample.filter(~sample.is_in(MISSING_TEXTS)))
@@ -272,9 +257,8 @@ def _number_shape(values: pl.Series) -> str | None:
 
 def _text_kind(values: pl.Series, sample: pl.Series) -> _Kind:
     """Dates, then shapes, then numbers: 20240131 is a date and 01067 a code, though both read as numbers."""
-    formats = _date_formats(values, sample)
-    if formats:
-        return _Kind("date", None, formats[0], formats[1] if len(formats) > 1 else None)
+    if formats := _date_formats(values, sample):
+        return _Kind("date", None, *formats[:2])
     shape = _text_shape(sample) or _scale(values)
     coded = bool(values.str.contains(r"^-?0\d").any())
     numeric = not coded and values.cast(pl.Float64, strict=False).null_count() == 0
@@ -308,49 +292,21 @@ def _scale(values: pl.Series) -> str | None:
 
 def _date_formats(values: pl.Series, sample: pl.Series) -> list[str]:
     """The formats that read every value: more than one where no day is beyond 12."""
-
-    def fits(texts: pl.Series, pattern: str) -> bool:
-        return bool(texts.str.contains(pattern).all())
-
-    formats = []
-    for date_format, pattern in DATE_PATTERNS.items():
-        if not sample.is_empty() and fits(sample, pattern) and fits(values, pattern):
-            parsed = values.str.to_datetime(date_format, strict=False, time_unit="us")
-            if parsed.null_count() == 0:
-                formats.append(date_format)
-    return formats
+    return [
+        date_format
+        for date_format, pattern in DATE_PATTERNS.items()
+        if not sample.is_empty()
+        and sample.str.contains(pattern).all()
+        and values.str.contains(pattern).all()
+        and values.str.to_datetime(date_format, strict=False, time_unit="us").null_count() == 0
+    ]
 
 
-CODES = (
-    -9,
-    -99,
-    -999,
-    -9999,
-    -8,
-    -88,
-    -888,
-    -7,
-    -77,
-    -1,
-    99,
-    999,
-    9999,
-    99999,
-    98,
-    998,
-    9998,
-    97,
-    997,
-    88,
-    888,
-    77,
-    777,
-)
+CODES = tuple(map(int, ["-9", "-99", "-999", "-9999", "-8", "-88", "-888", "-7", "-77", "-1"]))
+CODES += tuple(map(int, ["99", "999", "9999", "99999", "98", "998", "9998", "97", "997", "88", "888", "77", "777"]))
 """Numbers that surveys and clinics write for a missing value."""
-LEAST = 5
-"""Rows that a code has at least."""
-MOST_ROWS = 50_000
-"""Rows of a table that are looked at; evenly spaced."""
+LEAST = 5  # rows that a code has at least
+MOST_ROWS = 50_000  # rows of a table that are looked at; evenly spaced
 FEW_WORDS = 5
 
 
@@ -360,8 +316,7 @@ class Suspicion:
 
     column: str
     text: str
-    codes: tuple[str, ...] = ()
-    """Values that may mean missing."""
+    codes: tuple[str, ...] = ()  # values that may mean missing
     is_of_values: bool = True
     """Whether it is about single values, and not about what the column is, by which its role is proposed."""
 
@@ -375,23 +330,21 @@ def suspicions_of(frame: pl.DataFrame, released: Iterable[str]) -> list[Suspicio
     """What is doubtful about columns of a table that are to be released, by rows evenly spaced."""
     names = list(released)
     rows = frame.select(names).gather_every(max(1, len(frame) // MOST_ROWS))
-    return [found for name in names for found in column_suspicions(rows[name], profile_column(rows[name]))]
+    return [suspicion for column in rows for suspicion in _of_column(column)]
 
 
-def column_suspicions(column: pl.Series, profile: ColumnProfile) -> Iterator[Suspicion]:
+def _of_column(column: pl.Series) -> Iterator[Suspicion]:
     """What is doubtful about a column."""
-    name = column.name
+    name, shape = column.name, profile_column(column).shape
     if codes := missing_codes(column):
         texts = ", ".join(f'"{code}"' for code in codes)
         what = "they stand" if len(codes) > 1 else "it stands"
         yield Suspicion(
             name, f"{' and '.join(codes)} may mean missing: {what} apart; if so, write missing = [{texts}].", codes
         )
-    if profile.shape in _HELD["leading"]:
-        yield Suspicion(
-            name, f"its values look like {profile.shape}, which {_HELD['leading'][profile.shape]}.", is_of_values=False
-        )
-    if column.dtype.is_float() and _has(name, "coordinates"):
+    if leading := _HELD["leading"].get(shape):
+        yield Suspicion(name, f"its values look like {shape}, which {leading}.", is_of_values=False)
+    if column.dtype.is_float() and has_word(name, "coordinates"):
         yield Suspicion(
             name, "its numbers look like coordinates, which lead to a household; round them, or leave it out."
         )
@@ -438,8 +391,6 @@ def _of_texts(name: str, values: pl.Series) -> Iterator[Suspicion]:
             "under missing.",
         )
         return
-    grouped = (Signs(",", "."), Signs(".", ","), Signs(",", " "))
-    if values.str.contains(r"\d[., ]\d{3}").any() and any(
-        bool(values.str.contains(signs.grouped).all()) for signs in grouped
-    ):
+    grouped = [Signs(*signs).grouped for signs in ((",", "."), (".", ","), (",", " "))]
+    if values.str.contains(r"\d[., ]\d{3}").any() and any(values.str.contains(pattern).all() for pattern in grouped):
         yield Suspicion(name, "its texts are numbers with thousands signs; write them as numbers, or data.thousands.")

@@ -8,10 +8,11 @@ from __future__ import annotations
 import glob
 import os
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -20,15 +21,15 @@ from anonfit.runtime.process import available_memory
 from anonfit.runtime.strict_json import refuse_endless
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.frames import categorized, from_frame, is_spark, spark_names
-from anonfit.tables.layout import Layout, count_delimiters, has_stray_quotes, unpacked_size
+from anonfit.tables.layout import FileLayout, count_delimiters, has_stray_quotes, unpacked_size
 from anonfit.tables.mending import line_of, mended, plain
-from anonfit.tables.number_signs import Signs, may_be_grouped
+from anonfit.tables.number_signs import may_be_grouped
 from anonfit.tables.sniffing import CsvShape, sniff
 from anonfit.tables.sources import format_of
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOptions(Layout):
+class ReadOptions(FileLayout):
     """How to read: what counts as missing, what a file looks like, which columns are wanted or are texts."""
 
     missing: tuple[str, ...] = ("",)
@@ -70,12 +71,7 @@ def _checked(path: Path) -> Path:
     return path
 
 
-def csv_types(shape: CsvShape, categories: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
-    """The type each column is read as: what the samples show, or texts that are sorted out later."""
-    types = {"whole": pl.Int64(), "number": pl.Float64(), "date": pl.Date(), "text": pl.String()}
-    if shape.by_texts:
-        return {name: pl.String() for name in shape.names}
-    return {name: categories.get(name, types[kind]) for name, kind in zip(shape.names, shape.types, strict=True)}
+TYPES = {"whole": pl.Int64(), "number": pl.Float64(), "date": pl.Date(), "text": pl.String()}
 
 
 def csv_shape(path: Path, options: ReadOptions) -> CsvShape:
@@ -86,7 +82,7 @@ def csv_shape(path: Path, options: ReadOptions) -> CsvShape:
     return shape
 
 
-def csv_scan(
+def _csv_scan(
     source: Path | bytes, shape: CsvShape, options: ReadOptions, schema: Mapping[str, pl.DataType]
 ) -> pl.LazyFrame:
     """The rows of a plain text file, with columns of these types."""
@@ -103,7 +99,7 @@ def csv_scan(
     )
 
 
-def needs_mending(path: Path, shape: CsvShape) -> bool:
+def _needs_mending(path: Path, shape: CsvShape) -> bool:
     """Whether a plain reader would misread a text file."""
     try:
         if not shape.is_plain or path.suffix == ".zst" or not shape.dialect.quote:
@@ -113,45 +109,59 @@ def needs_mending(path: Path, shape: CsvShape) -> bool:
         raise DataError(f"{path.name} cannot be read: it is cut short, or not what its ending says.") from None
 
 
-def _read_csv(path: Path, options: ReadOptions, categories: Mapping[str, pl.DataType]) -> pl.DataFrame:
+Keep: TypeAlias = Callable[[pl.LazyFrame, str], pl.LazyFrame]
+"""Puts rows (`texts` that are not typed yet, or typed `rows`) in memory or in a file, and gives them from there."""
+
+
+def text_rows(
+    path: Path,
+    options: ReadOptions,
+    types: Mapping[str, pl.DataType],
+    *,
+    keep: Keep,
+    copy: Callable[[Iterable[bytes]], Path | bytes],
+) -> pl.LazyFrame:
+    """The rows of a text file, kept somewhere, in columns that are texts of these `types` or what their values are. A
+    file that a plain reader would misread is copied first, its lines mended.
+    """
     shape = csv_shape(path, options)
     try:
-        if not needs_mending(path, shape):
+        if not _needs_mending(path, shape):
             try:
-                frame = _read_plain(path, shape, options, categories)
+                rows = _plain_rows(path, shape, options, types, keep)
             except (pl.exceptions.PolarsError, OSError):
-                frame = None  # who mends it tells what is wrong, and where
-            if frame is not None and looks_even(path, shape, frame.lazy()):
-                return frame
-        content = b"".join(mended(path, shape, options))
-        return _read_plain(content, plain(shape), options, categories)
+                rows = None  # who mends it tells what is wrong, and where
+            if rows is not None and _looks_even(path, shape, rows):
+                return rows
+        return _plain_rows(copy(mended(path, shape, options)), plain(shape), options, types, keep)
     except TwoReadings as error:
-        raise two_readings(path, shape, options, error) from None
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{path.name} cannot be read as a table: {type(error).__name__}.") from None
+        column, record = error.args
+        line = line_of(path, shape, options, record)
+        raise DataError(
+            f"{path.name}: column '{column}': its numbers may have decimals or parted thousands (as in line "
+            f'{line}); write decimal = "." or decimal = "," in [data].'
+        ) from None
 
 
-def _read_plain(
-    source: Path | bytes, shape: CsvShape, options: ReadOptions, categories: Mapping[str, pl.DataType]
-) -> pl.DataFrame:
-    """The rows of a plain file."""
+def _plain_rows(
+    source: Path | bytes, shape: CsvShape, options: ReadOptions, types: Mapping[str, pl.DataType], keep: Keep
+) -> pl.LazyFrame:
+    """The rows of a plain file. They can be read as what they are, not as texts first, unless texts that are no numbers
+    mean missing in single columns, which could be columns of numbers.
+    """
     wanted = options.wanted(shape.names)
-    if are_typed(shape, options):
-        try:
-            typed: pl.DataFrame = (
-                csv_scan(source, shape, options, csv_types(shape, categories)).select(wanted).collect()
-            )
-        except (pl.exceptions.PolarsError, OSError):
-            pass  # a value deeper in the file is not of the type its column begins with: see what each text is
-        else:
-            return typed
-    every = {name: pl.String() for name in shape.names}
-    texts = csv_scan(source, shape, options, every).select(unpadded(options, wanted)).collect().lazy()
-    frame: pl.DataFrame = texts.select(value_types(texts, shape, options, wanted)).collect()
-    return frame
+    codes = (text for texts in options.missing_in.values() for text in texts)
+    if not shape.by_texts and all(map(_is_float, codes)):
+        # If a value deeper in the file is not of the type its column begins with, see what each text is.
+        with suppress(pl.exceptions.PolarsError, OSError):
+            known = {name: types.get(name, TYPES[kind]) for name, kind in zip(shape.names, shape.types, strict=True)}
+            return keep(_csv_scan(source, shape, options, known).select(wanted), "rows")
+    scan = _csv_scan(source, shape, options, dict.fromkeys(shape.names, pl.String()))
+    texts = keep(scan.select(_unpadded(options, wanted)), "texts")
+    return keep(texts.select(_value_types(texts, shape, options, wanted)), "rows")
 
 
-def looks_even(path: Path, shape: CsvShape, rows: pl.LazyFrame) -> bool:
+def _looks_even(path: Path, shape: CsvShape, rows: pl.LazyFrame) -> bool:
     """Whether all lines have equally many fields, and none is the header again. A line that is empty or too short
     leaves its last field missing.
     """
@@ -178,14 +188,6 @@ def _repeats_names(rows: pl.LazyFrame) -> bool:
     return bool(texts)
 
 
-def are_typed(shape: CsvShape, options: ReadOptions) -> bool:
-    """Whether values can be read as what they are, not as texts first: not if texts that are no numbers mean missing in
-    single columns, which could be columns of numbers.
-    """
-    codes = (text for texts in options.missing_in.values() for text in texts)
-    return not shape.by_texts and all(map(_is_float, codes))
-
-
 def _is_float(text: str) -> bool:
     try:
         float(text)
@@ -194,68 +196,47 @@ def _is_float(text: str) -> bool:
     return True
 
 
-def unpadded(options: ReadOptions, names: Iterable[str]) -> list[pl.Expr]:
+def _unpadded(options: ReadOptions, names: Iterable[str]) -> Iterator[pl.Expr]:
     """Texts without the blanks around them, and missing texts as missing."""
-    expressions = []
     for name in names:
         stripped = pl.col(name).str.strip_chars(" ")
         missing = sorted({"", *options.missing, *options.missing_in.get(name, ())})
-        expressions.append(pl.when(~stripped.is_in(missing)).then(stripped).alias(name))
-    return expressions
+        yield pl.when(~stripped.is_in(missing)).then(stripped).alias(name)
 
 
-def value_types(rows: pl.LazyFrame, shape: CsvShape, options: ReadOptions, wanted: Sequence[str]) -> list[pl.Expr]:
+def _value_types(rows: pl.LazyFrame, shape: CsvShape, options: ReadOptions, wanted: Sequence[str]) -> list[pl.Expr]:
     """For each column of texts the numbers or dates that all of them are; else the texts."""
-    tries = {}
     kinds = {name: (kind, signs) for name, kind, signs in zip(shape.names, shape.types, shape.signs, strict=True)}
+    # What texts of each column may be, the narrowest type first; missing where they are not.
+    tries: dict[str, list[pl.Expr]] = {name: [] for name in wanted}
     for name in wanted:
-        if name not in options.texts and kinds[name][0] != "text":
-            tries[name] = _value_tries(pl.col(name), *kinds[name])
-    asked = [
+        kind, signs = kinds[name]
+        if kind == "date" and name not in options.texts:
+            tries[name] = [pl.col(name).str.to_date("%Y-%m-%d", strict=False)]
+        elif kind != "text" and name not in options.texts:
+            numbers = signs.expression(pl.col(name))
+            tries[name] = [numbers.cast(dtype, strict=False) for dtype in (pl.Int64, pl.Float64)]
+    failing = [
         (attempt.is_null() & pl.col(name).is_not_null()).any().alias(f"{place}-{number}")
         for place, name in enumerate(wanted)
-        for number, attempt in enumerate(tries.get(name, []))
+        for number, attempt in enumerate(tries[name])
     ]
-    failed = rows.select(asked).collect().to_dicts()[0] if asked else {}
+    failed = rows.select(failing).collect().to_dicts()[0] if failing else {}
     chosen = []
     for place, name in enumerate(wanted):
-        fitting = [number for number in range(len(tries.get(name, []))) if not failed[f"{place}-{number}"]]
+        fitting = [number for number in range(len(tries[name])) if not failed[f"{place}-{number}"]]
         if fitting[:1] == [1] and kinds[name][0] == "whole":
-            _refuse_two_readings(rows.select(name).collect().to_series())
+            texts = rows.select(name).collect().to_series()
+            if may_be_grouped(texts):
+                raise TwoReadings(name, int(texts.str.contains(r"[.,]").fill_null(value=False).arg_max() or 0))
         chosen.append((tries[name][fitting[0]] if fitting else pl.col(name)).alias(name))
     return chosen
 
 
 class TwoReadings(Exception):
-    """Numbers of a column that began as whole ones go on with decimals or with parted thousands: nobody can tell."""
-
-    def __init__(self, column: str, record: int) -> None:
-        super().__init__()
-        self.column = column
-        self.record = record
-
-
-def two_readings(path: Path, shape: CsvShape, options: ReadOptions, error: TwoReadings) -> DataError:
-    """The error for whoever reads the file."""
-    line = line_of(path, shape, options, error.record)
-    return DataError(
-        f"{path.name}: column '{error.column}': its numbers may have decimals or parted thousands (as in line {line}); "
-        'write decimal = "." or decimal = "," in [data].'
-    )
-
-
-def _refuse_two_readings(texts: pl.Series) -> None:
-    """Refuse texts that began as whole numbers and may go on with decimals or with parted thousands."""
-    if may_be_grouped(texts):
-        raise TwoReadings(texts.name, int(texts.str.contains(r"[.,]").fill_null(value=False).arg_max() or 0))
-
-
-def _value_tries(texts: pl.Expr, kind: str, signs: Signs) -> list[pl.Expr]:
-    """What texts of a kind may be, the narrowest type first; missing where they are not."""
-    if kind == "date":
-        return [texts.str.to_date("%Y-%m-%d", strict=False)]
-    numbers = signs.expression(texts)
-    return [numbers.cast(pl.Int64, strict=False), numbers.cast(pl.Float64, strict=False)]
+    """Numbers of a column that began as whole ones go on with decimals or with parted thousands, and nobody can tell
+    which: the column, and the first such record.
+    """
 
 
 def refuse_too_large(path: Path) -> None:
@@ -271,13 +252,22 @@ def refuse_too_large(path: Path) -> None:
 def _read_file(path: Path, options: ReadOptions, categories: Mapping[str, pl.DataType]) -> pl.DataFrame:
     kind = format_of(path)
     refuse_too_large(path)
-    if kind.is_text:
-        return _read_csv(path, options, categories)
     try:
-        scan = scan_of_types(path, options)
-        frame: pl.DataFrame = scan.select(options.wanted(scan.collect_schema().names())).collect()
+        if kind.is_text:
+            scan = text_rows(
+                path,
+                options,
+                categories,
+                keep=lambda rows, _: rows.collect().lazy(),
+                copy=lambda pieces: b"".join(pieces),
+            )
+        else:
+            scan = scan_of_types(path, options)
+            scan = scan.select(options.wanted(scan.collect_schema().names()))
+        frame: pl.DataFrame = scan.collect()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{path.name} cannot be read as {kind.name}: {type(error).__name__}.") from None
+        what = "a table" if kind.is_text else kind.name
+        raise DataError(f"{path.name} cannot be read as {what}: {type(error).__name__}.") from None
     return frame
 
 
@@ -331,33 +321,29 @@ def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
 def without_codes(options: ReadOptions, schema: Mapping[str, pl.DataType]) -> list[pl.Expr]:
     """Columns of which single values mean missing, with these as missing; numbers are compared as such."""
     expressions = []
-    for name, texts in options.missing_in.items():
-        if (dtype := schema.get(name)) is None:
-            continue
-        if dtype.is_numeric():
-            codes = [float(text) for text in texts if _is_float(text)]
-            is_code = pl.col(name).cast(pl.Float64).is_in(codes)
+    for name in (name for name in options.missing_in if name in schema):
+        texts, column = options.missing_in[name], pl.col(name)
+        if schema[name].is_numeric():
+            is_code = column.cast(pl.Float64).is_in([float(text) for text in texts if _is_float(text)])
         else:
-            is_code = pl.col(name).cast(pl.String).is_in(list(texts))
-        expressions.append(pl.when(~is_code).then(pl.col(name)).alias(name))
+            is_code = column.cast(pl.String).is_in(list(texts))
+        expressions.append(pl.when(~is_code).then(column).alias(name))
     return expressions
 
 
-def _missing_texts(frame: pl.DataFrame, missing: Collection[str], names: Collection[str]) -> pl.DataFrame:
+def _missing_texts(frame: pl.DataFrame, missing: Collection[str], names: Iterable[str]) -> pl.DataFrame:
     """Declared missing texts of some columns as missing values."""
     changed = []
-    for name in names:
-        column = frame[name]
-        if missing and isinstance(column.dtype, (pl.String, pl.Categorical, pl.Enum)):
-            # Comparing is much faster than looking up.
-            if column.dtype == pl.String and not any((column == text).any() for text in missing):
-                continue
-            distinct, places = categorized(column)
-            if distinct.is_in(sorted(missing)).any():
-                known = distinct.set(distinct.is_in(sorted(missing)), None)
-                column = pl.concat([known, pl.Series([None], dtype=pl.String)]).gather(places).alias(name)
-                changed.append(column)
-    return frame.with_columns(changed) if changed else frame
+    for column in (frame[name] for name in names):
+        # Comparing is much faster than looking up.
+        is_clean = column.dtype == pl.String and not any((column == text).any() for text in missing)
+        if is_clean or not isinstance(column.dtype, (pl.String, pl.Categorical, pl.Enum)):
+            continue
+        distinct, places = categorized(column)
+        if (is_missing := distinct.is_in(sorted(missing))).any():
+            known = pl.concat([distinct.set(is_missing, None), pl.Series([None], dtype=pl.String)])
+            changed.append(known.gather(places).alias(column.name))
+    return frame.with_columns(changed)
 
 
 def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
@@ -380,28 +366,26 @@ def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
         frame = from_frame(source)
         if options.columns is not None:
             frame = frame.select(options.wanted(frame.columns))
-    frame = _missing_texts(frame, options.missing, [name for name in frame.columns if name in options.clean])
+    if options.missing:
+        frame = _missing_texts(frame, options.missing, [name for name in frame.columns if name in options.clean])
     return frame.with_columns(without_codes(options, frame.schema))
 
 
 def _stack(frames: Sequence[pl.DataFrame], files: Sequence[Path]) -> pl.DataFrame:
+    """The rows of several files as one table. A column without values in a file has the type of the others."""
     for frame, path in zip(frames, files, strict=True):
         if frame.columns != frames[0].columns:
             raise DataError(
                 f"{path.name} has other columns than {files[0].name}; all files of a pattern need the same."
             )
-    columns = []
-    for name in frames[0].columns:
-        parts = [frame[name] for frame in frames]
-        types = {part.dtype for part in parts if part.null_count() < len(part)}
-        if len(types) > 1 and not all(dtype.is_numeric() for dtype in types):
+    even = list(frames)
+    for name, first_type in frames[0].schema.items():
+        is_empty = [frame[name].null_count() == len(frame) for frame in frames]
+        types = [frame.schema[name] for frame, empty in zip(frames, is_empty, strict=True) if not empty]
+        if len(set(types)) > 1 and not all(dtype.is_numeric() for dtype in types):
             raise DataError(
                 f"column '{name}' is of other types in other files of the pattern; declare its type, or mend them."
             )
-        dtype = next(iter(types), parts[0].dtype)
-        frames_of = [
-            (part if part.null_count() < len(part) else pl.Series(name, [None] * len(part), dtype=dtype)).to_frame()
-            for part in parts
-        ]
-        columns.append(pl.concat(frames_of, how="vertical_relaxed", rechunk=True))
-    return pl.concat(columns, how="horizontal")
+        nothing = pl.lit(None, dtype=types[0] if types else first_type).alias(name)
+        even = [frame.with_columns(nothing) if empty else frame for frame, empty in zip(even, is_empty, strict=True)]
+    return pl.concat(even, how="vertical_relaxed", rechunk=True)

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from anonfit.errors import DataError
 
 Axis: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
-Cut: TypeAlias = int | float | str
-"""A cut as it is stored: a number, or the ISO text of a date or time."""
+Cut: TypeAlias = int | float | str  # a cut as it is stored: a number, or the ISO text of a date or time
 
 EPOCH = date(1970, 1, 1)
 START_OF_TIME = datetime(1970, 1, 1)
@@ -57,10 +56,8 @@ def scale_of(dtype: pl.DataType) -> Scale | None:
 
 
 def on_axis(values: pl.Series) -> Axis:
-    """Non-missing values as an array that orders them exactly: integers wherever they can be, else floats.
-
-    Decimals are counted in units of their last digit, dates in days, times in microseconds (of UTC where they have a
-    zone).
+    """Non-missing values as an array that orders them exactly: integers wherever they can be, else floats. Decimals are
+    counted in units of their last digit, dates in days, times in microseconds (of UTC where they have a zone).
     """
     dtype = values.dtype
     try:
@@ -98,10 +95,8 @@ def _microseconds(cut: str) -> int:
 
 
 def thresholds(cuts: Sequence[Cut], dtype: pl.DataType, *, rounding: str = ROUND_CEILING) -> Axis:
-    """Cuts as numbers on the axis of a column type.
-
-    A value lies at or above a cut if its number is at or above the cut's; rounded down instead (ROUND_FLOOR), it lies
-    above the cut if its number is.
+    """Cuts as numbers on the axis of a column type. A value lies at or above a cut if its number is at or above the
+    cut's; rounded down instead (ROUND_FLOOR), it lies above the cut if its number is.
     """
     if isinstance(dtype, pl.Decimal):
         unit = Decimal(10) ** (dtype.scale or 0)
@@ -172,14 +167,8 @@ class CutPoints(StrEnum):
 def cuts_between(
     lower: Axis, upper: Axis, dtype: pl.DataType, *, points: CutPoints, values: Axis | None = None
 ) -> list[Cut]:
-    """One cut for each pair of neighbouring values of a node: above the lower one, not above the upper one.
-
-    Args:
-        lower: The lower values, on the axis of the column.
-        upper: The upper values.
-        dtype: The type of the column.
-        points: Which point between them is taken.
-        values: All values of the column, ascending: the simplest cut is none of them, where that can be.
+    """One cut for each pair of neighbouring values of a node, on the axis of the column: above the lower one, not above
+    the upper one. Of all `values` of the column, ascending, the simplest cut is none, where that can be.
     """
     if points == CutPoints.VALUE:
         return [on_axis_text(number, dtype) for number in upper]
@@ -228,9 +217,7 @@ def _dates_beside(lower: Axis, upper: Axis, simplest: Callable[[int, int], str],
 
 def simplest_numbers(lower: Axis, upper: Axis) -> NDArray[np.float64]:
     """The number strictly between each pair that is a multiple of the largest power of ten; of several, the one
-    nearest the middle.
-
-    Where no float lies strictly between, the upper value.
+    nearest the middle. Where no float lies strictly between, the upper value.
     """
     lower, upper = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
     middle = lower / 2 + upper / 2
@@ -303,8 +290,7 @@ def simplest_times(lower: int, upper: int) -> str:
     return (START_OF_TIME + timedelta(microseconds=upper)).isoformat()
 
 
-LARGEST_NUMBER = 1e150
-"""Squares of larger numbers cannot be summed in floats."""
+LARGEST_NUMBER = 1e150  # squares of larger numbers cannot be summed in floats
 SUM_BITS = 62
 MOST_BITS = 26
 
@@ -326,16 +312,8 @@ class FixedPoint:
 
 
 def fixed_point(lowest: float, highest: float, *, persons: int) -> FixedPoint:
-    """The finest fixed point in which squares of numbers between two ends can be summed over so many persons in 64
-    bits.
-
-    Args:
-        lowest: The smallest number.
-        highest: The largest number.
-        persons: The largest number of persons that may be summed.
-
-    Returns:
-        A scale that depends on nothing else, so that every engine finds the same.
+    """The finest fixed point in which squares of numbers between two ends can be summed over so many persons, at most,
+    in 64 bits. It depends on nothing else, so that every engine finds the same.
 
     Example:
         >>> fixed_point(0.0, 2.0, persons=1000).centre

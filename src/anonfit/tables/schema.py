@@ -99,8 +99,7 @@ class Schema:
 
 Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
-MISSING = 0
-"""The code of a missing value in a column that has missing values."""
+MISSING = 0  # the code of a missing value in a column that has missing values
 
 
 class SplitMode(IntEnum):
@@ -146,11 +145,7 @@ class CodedTable:
 
 def code_dtype(size: int) -> np.dtype[Any]:
     """The narrowest unsigned type that holds `size` codes."""
-    if size <= 1 << 8:
-        return np.dtype(np.uint8)
-    if size <= 1 << 16:
-        return np.dtype(np.uint16)
-    return np.dtype(np.uint32)
+    return np.min_scalar_type(max(size - 1, 0))
 
 
 OTHER = "other"
@@ -309,8 +304,7 @@ class KnownValues:
 
     frame: pl.DataFrame
     times: NDArray[np.int64] | None
-    persons: Persons
-    """Of each row, or of all rows that have a combination."""
+    persons: Persons  # of each row, or of all rows that have a combination
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -322,11 +316,8 @@ def persons_of(rows: int, counts: pl.Series | None, entities: pl.Series | None) 
     """Who the rows of a table stand for, from its count or entity column."""
     if counts is not None:
         whole = counts.cast(pl.Int64, strict=False)
-        bad = int(
-            (whole.is_null() | (whole.cast(pl.Float64) != counts.cast(pl.Float64, strict=False)) | (whole < 1))
-            .fill_null(value=True)
-            .sum()
-        )
+        is_count = (whole.cast(pl.Float64) == counts.cast(pl.Float64, strict=False)) & (whole >= 1)
+        bad = len(whole) - int(is_count.fill_null(value=False).sum())
         if bad:
             raise DataError(
                 f"count column '{counts.name}': {bad} value(s) are not whole numbers of at least 1; mend them."

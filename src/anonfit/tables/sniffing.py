@@ -10,30 +10,19 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 from anonfit.errors import DataError, listed
-from anonfit.tables.dialects import (
-    Dialect,
-    Records,
-    found_dialect,
-    has_header,
-    is_value,
-    records_of,
-    refuse_second_header,
-    refuse_total,
-    uneven,
-    usual_width,
-    without_titles,
-)
-from anonfit.tables.layout import Layout, found_encoding, given_layout, line_of_fault, refuse_encoding, samples_of
+from anonfit.tables import dialects
+from anonfit.tables.dialects import Records, TextDialect
+from anonfit.tables.layout import FileLayout, found_encoding, given_layout, line_of_fault, refuse_encoding, samples_of
 from anonfit.tables.number_signs import NUMBER, Signs, type_of, types_of
 
 EXCEL_MARK = re.compile(r"sep=(.)\s*", re.IGNORECASE)
-SOME_COLUMNS = 1000
-"""Columns by which a header is known; there may be very many."""
+SOME_COLUMNS = 1000  # columns by which a header is known; there may be very many
 FORMULA = re.compile(r'="[^"]*"')
 
 
@@ -43,7 +32,7 @@ class CsvShape:
     numbers; `skipped` lines come before its first record. A file that `is_plain` needs no mending.
     """
 
-    dialect: Dialect
+    dialect: TextDialect
     skipped: int
     padded: bool
     names: tuple[str, ...]
@@ -79,12 +68,12 @@ class CsvShape:
 # --- the shape of a file ------------------------------------------------------------------------------------------
 
 
-def sniff(path: Path, layout: Layout, *, missing: Mapping[str, Sequence[str]]) -> CsvShape:
+def sniff(path: Path, layout: FileLayout, *, missing: Mapping[str, Sequence[str]]) -> CsvShape:
     """Find the shape of a text file; what is given is not searched for. `missing` are the texts that mean missing,
     under the empty name in all columns and under others in theirs.
     """
     status = path.stat()
-    given = Layout(**given_layout(layout))
+    given = FileLayout(**given_layout(layout))
     known = tuple((name, tuple(texts)) for name, texts in missing.items())
     try:
         return _sniff(path, given, known, (status.st_size, status.st_mtime_ns))
@@ -94,7 +83,7 @@ def sniff(path: Path, layout: Layout, *, missing: Mapping[str, Sequence[str]]) -
 
 @lru_cache(maxsize=8)
 def _sniff(
-    path: Path, layout: Layout, missing: tuple[tuple[str, tuple[str, ...]], ...], _state: tuple[int, int]
+    path: Path, layout: FileLayout, missing: tuple[tuple[str, tuple[str, ...]], ...], _state: tuple[int, int]
 ) -> CsvShape:
     """The shape of a file in a given state: names are asked for before rows, and need not be searched twice."""
     head, is_whole, more = samples_of(path)
@@ -102,20 +91,19 @@ def _sniff(
         raise DataError("it is empty; a table needs at least one row.")
     encoding, notice = _encoding(path, head, more, layout)
     text = _decoded(head, encoding, is_whole=is_whole)
-    notices = [notice] if notice else []
-    if marked := EXCEL_MARK.match(text):
-        layout = _after_mark(layout, marked[1])
+    if marked := EXCEL_MARK.match(text):  # Excel's own note of the delimiter is a line of its own
+        skipped = (1,) if layout.skip_rows in (None, 0) else layout.skip_rows
+        layout = replace(layout, delimiter=layout.delimiter or marked[1], skip_rows=skipped)
     comment = _comment(text, layout)
-    dialect, records = found_dialect(text, layout, comment, is_whole=is_whole)
+    dialect, records = dialects.found_dialect(text, layout, comment, is_whole=is_whole)
     if not records:
         raise DataError("line 1 cannot be read: a quote in it is not closed, or a field is too long; mend it.")
     stretches = [] if encoding.startswith("utf-16") else [part.decode(encoding, "replace") for part in more]
-    return _Sniffing(layout, dialect, records, comment, text, stretches, is_whole, dict(missing)).shape(
-        encoding, notices
-    )
+    sniffing = _Sniffing(layout, dialect, records, comment, text, stretches, is_whole, dict(missing))
+    return sniffing.shape(encoding, [notice] if notice else [])
 
 
-def _encoding(path: Path, head: bytes, more: Sequence[bytes], layout: Layout) -> tuple[str, str | None]:
+def _encoding(path: Path, head: bytes, more: Sequence[bytes], layout: FileLayout) -> tuple[str, str | None]:
     """The encoding, given or found, and a notice where it is a guess."""
     if layout.encoding is not None:
         return codecs.lookup(layout.encoding).name.replace("utf-8-sig", "utf-8"), None
@@ -148,13 +136,7 @@ def _decoded(head: bytes, encoding: str, *, is_whole: bool) -> str:
     return text if is_whole else text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
 
 
-def _after_mark(layout: Layout, delimiter: str) -> Layout:
-    """What is given, and Excel's own note of the delimiter, which is a line of its own."""
-    skipped = (1,) if layout.skip_rows in (None, 0) else layout.skip_rows
-    return replace(layout, delimiter=layout.delimiter or delimiter, skip_rows=skipped)
-
-
-def _comment(text: str, layout: Layout) -> str:
+def _comment(text: str, layout: FileLayout) -> str:
     """What lines begin with that are no records: a sign that the first line has, too."""
     if layout.comment is not None:
         return layout.comment
@@ -167,8 +149,8 @@ def _comment(text: str, layout: Layout) -> str:
 class _Sniffing:
     """All that was found of a file before its columns are looked at."""
 
-    layout: Layout
-    dialect: Dialect
+    layout: FileLayout
+    dialect: TextDialect
     records: Records
     comment: str
     text: str
@@ -178,8 +160,8 @@ class _Sniffing:
 
     def shape(self, encoding: str, notices: list[str]) -> CsvShape:
         """The shape of the file."""
-        width = usual_width(self.records)
-        records = without_titles(self.records, width, self.layout)
+        width = dialects.usual_width(self.records)
+        records = dialects.without_titles(self.records, width, self.layout)
         first_line, first = records[0]
         below = records[1:]
         if self._has_row_names(first, below, width):
@@ -189,13 +171,16 @@ class _Sniffing:
         if trailing and not first[-1].strip() and len(first) == width:
             first = first[:-1]
         expected = width - trailing if below else len(first)
-        again = [line for line, row in below if row == records[0][1]] if self._may_repeat(first) else []
+        # A record that is like the first one is a header again; rows of values may be alike.
+        may_repeat = self.layout.header is not False and len(first) > 1
+        may_repeat = may_repeat and not any(dialects.is_value(name.strip()) for name in first[:SOME_COLUMNS])
+        again = [line for line, row in below if row == records[0][1]] if may_repeat else []
         if again:
             notices.append(f"line {again[0]} is the header again, and left out.")
             below = [(line, row) for line, row in below if line not in again]
         for line, row in records:
             if len(row) != expected and not (trailing and len(row) == expected + 1 and not row[-1].strip()):
-                raise uneven(line, len(row), expected)
+                raise dialects.uneven(line, len(row), expected)
         if expected == 1 and self.layout.delimiter is None:
             _refuse_blanks(records)
         rows = [row[:expected] for _, row in below]
@@ -205,18 +190,13 @@ class _Sniffing:
             rows = [list(first[:expected]), *rows]
             below = records
         if len(records) > 1 and self.is_whole:
-            refuse_total(records, [row for _, row in records[1:-1]], self.layout)
+            dialects.refuse_total(records, [row for _, row in records[1:-1]], self.layout)
         known = {name: frozenset(texts) for name, texts in self.missing.items()}
         types, signs = types_of(rows, names, known, self.layout, (below or records)[0][0])
         if header and self.layout.header is None and self.layout.header_row is None:
-            refuse_second_header(below, types, known[""])
+            dialects.refuse_second_header(below, types, known[""])
         start = below[0][0] if below else first_line + 1
-        if (
-            first_line > 1
-            and self.layout.header_row is None
-            and header
-            and _has_words_above(self.text, first_line, self.comment)
-        ):
+        if header and self.layout.header_row is None and self._has_words_above(first_line):
             notices.append(f"the names of its columns are taken from line {first_line}; what stands above is left out.")
         sample = [row for _, row in records[:50]]
         formulas = any(FORMULA.fullmatch(field) for row in sample for field in row)
@@ -236,6 +216,10 @@ class _Sniffing:
             notices=tuple(notices),
         )
 
+    def _has_words_above(self, line: int) -> bool:
+        lines = [part for part in self.text.splitlines()[: line - 1] if part.strip() and not EXCEL_MARK.match(part)]
+        return any(not (self.comment and part.startswith(self.comment)) for part in lines)
+
     def _has_row_names(self, first: Sequence[str], below: Records, width: int) -> bool:
         """Whether the header lacks a name for the first column, as R writes row names: all of them different."""
         rows = [row for _, row in below if len(row) == width]
@@ -243,32 +227,20 @@ class _Sniffing:
         is_short = len(first) == width - 1 and self.layout.header is not False and all(name.strip() for name in first)
         return is_short and len(rows) > 1 and len(set(ids)) == len(ids) and any(row[-1].strip() for row in rows)
 
-    def _may_repeat(self, first: Sequence[str]) -> bool:
-        """Whether a record that is like the first one is a header again; rows of values may be alike."""
-        return (
-            self.layout.header is not False
-            and len(first) > 1
-            and not any(is_value(name.strip()) for name in first[:SOME_COLUMNS])
-        )
-
     def _trailing(self, first: Sequence[str], below: Records, width: int) -> bool:
         """Whether every line ends in a delimiter: a field after the last one that is always empty."""
-        if width < 2 or not below or (len(first) == width and first[-1].strip()):
+        if width < 2 or not below or len(first) not in (width, width - 1):
             return False
-        is_shorter = len(first) == width - 1
-        if is_shorter and not all(name.strip() for name in first):
-            return False
-        return len(first) in (width, width - 1) and not any(row[-1].strip() for _, row in below if len(row) == width)
+        is_named = bool(first[-1].strip()) if len(first) == width else not all(name.strip() for name in first)
+        return not is_named and not any(row[-1].strip() for _, row in below if len(row) == width)
 
     def _from_stretches(self, expected: int) -> list[list[str]]:
         """Records from the middle and the end of a long file."""
-        records = []
+        records: list[list[str]] = []
         for part in self.stretches:
-            try:
-                rows = list(records_of(part, self.dialect))
-            except csv.Error:
-                continue
-            records += [row[:expected] for _, row in rows if len(row) >= expected]
+            with suppress(csv.Error):
+                rows = list(dialects.records_of(part, self.dialect))
+                records += [row[:expected] for _, row in rows if len(row) >= expected]
         return records
 
     def _names(
@@ -280,11 +252,9 @@ class _Sniffing:
             type_of([row[index] for row in rows if index < len(row)], plain, self.layout)[0]
             for index in range(min(expected, SOME_COLUMNS))
         ]
-        header = self.layout.header
-        if self.layout.header_row is not None:
-            header = True
+        header = self.layout.header if self.layout.header_row is None else True
         if header is None:
-            header = has_header(first, rows, types, line)
+            header = dialects.has_header(first, rows, types, line)
             # The first name may be empty: so pandas writes its index.
             if header and not all(name.strip() for name in first[1:]):
                 raise DataError(
@@ -305,25 +275,18 @@ class _Sniffing:
 
     def _is_plain(self, encoding: str, start: int, records: Records, *, trailing: bool) -> bool:
         """Whether a plain reader reads the file rightly."""
-        text = self.text
-        dialect, layout = self.dialect, self.layout
-        later = not isinstance(layout.skip_rows, tuple) or all(line < start for line in layout.skip_rows)
-        ends_empty = not any(field.strip() for field in records[-1][1]) or any(
-            _ends_empty(part, dialect) for part in self.stretches[-1:]
-        )
+        text, dialect, skipped = self.text, self.dialect, self.layout.skip_rows
+        # A record of nothing at the end is none.
+        last = self.stretches[-1].rstrip("\r\n").rpartition("\n")[2] if self.stretches else ""
+        ends_empty = bool(last.strip()) and not last.strip("\r " + dialect.delimiter)
+        ends_empty = ends_empty or not any(field.strip() for field in records[-1][1])
         return (
             encoding == "utf-8"
             and not (dialect.escape or dialect.padded or trailing or self.comment or ends_empty)
             and (dialect.quote == '"' or (not dialect.quote and '"' not in text))
             and ("\n" in text or "\r" not in text)
-            and later
+            and (not isinstance(skipped, tuple) or all(line < start for line in skipped))
         )
-
-
-def _ends_empty(part: str, dialect: Dialect) -> bool:
-    """Whether a stretch of lines ends in a record of nothing."""
-    lines = part.rstrip("\r\n").rsplit("\n", 1)
-    return not lines[-1].strip("\r " + dialect.delimiter) and bool(lines[-1].strip())
 
 
 def _refuse_blanks(records: Records) -> None:
@@ -336,8 +299,3 @@ def _refuse_blanks(records: Records) -> None:
             f'line {records[0][0]} seems to be divided by blanks; write delimiter = " " in [data] if one blank divides '
             "fields, or save the file with commas."
         )
-
-
-def _has_words_above(text: str, line: int, comment: str) -> bool:
-    lines = [part for part in text.splitlines()[: line - 1] if part.strip() and not EXCEL_MARK.match(part)]
-    return any(not (comment and part.startswith(comment)) for part in lines)

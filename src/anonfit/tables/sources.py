@@ -12,37 +12,27 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from anonfit.errors import DataError, RequestError, SpecError
-from anonfit.tables.foreign_files import (
-    STATISTICS,
-    WORKBOOKS,
-    scan_avro,
-    scan_json_lines,
-    scan_orc,
-    scan_statistics,
-    scan_workbook,
-)
-from anonfit.tables.layout import FOUND, OF_LABELS, OF_SHEETS, OF_TEXTS, Layout
+from anonfit.tables.foreign_files import STATISTICS, WORKBOOKS, scan_orc, scan_statistics, scan_workbook
+from anonfit.tables.layout import FOUND, OF_LABELS, OF_SHEETS, OF_TEXTS, FileLayout
 
 if TYPE_CHECKING:
     import polars as pl
 
-FormatName: TypeAlias = Literal["csv", "parquet", "arrow"]
-"""The names of FORMATS, for those who check types."""
-PACKED = (".gz", ".zst")
-"""What the name of a packed text file ends with."""
+FormatName: TypeAlias = Literal["csv", "parquet", "arrow"]  # the names of FORMATS, for those who check types
+PACKED = (".gz", ".zst")  # what the name of a packed text file ends with
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFormat:
     """A format of files that tables are read from: how its files end (texts also packed), and how rows are read.
 
-    `scan` gives the rows of a file that knows the types of its columns, with what is given of its `Layout`; a text file
+    `scan` gives the rows of a file that knows the types of its columns, with what is given of its layout; a text file
     does not, so `tables.reading` finds them out. `grows` is how many bytes a byte of a file becomes in memory, if
     nothing better is known; a file that `knows_rows` tells how many it has without being read. `layout` are the
     settings that say more of such files.
@@ -92,20 +82,16 @@ class Format(SourceFormat):
     lacks: tuple[str, ...] = ()
 
 
-def _scan_parquet(path: Path, _: Layout = FOUND) -> pl.LazyFrame:
-    import polars as pl
+def _scanned(reader: str, **options: Any) -> Callable[..., pl.LazyFrame]:
+    """A way of polars to read files, which is imported when it is used: not for the help of commands."""
 
-    return pl.scan_parquet(path, glob=False)
+    def scan(path: Path, _: FileLayout = FOUND) -> pl.LazyFrame:
+        import polars as pl
 
+        rows: pl.LazyFrame = getattr(pl, reader)(path, **options).lazy()
+        return rows
 
-def _scan_arrow(path: Path, _: Layout = FOUND) -> pl.LazyFrame:
-    import polars as pl
-
-    return pl.scan_ipc(path, glob=False)
-
-
-def _sink_csv(rows: pl.LazyFrame, path: Path, form: FileForm = PLAIN) -> None:
-    rows.sink_csv(path, separator=form.delimiter, decimal_comma=form.decimal == ",", include_bom=form.bom)
+    return scan
 
 
 def _opened_csv(form: FileForm) -> tuple[tuple[str, str], ...]:
@@ -128,10 +114,6 @@ def _opened_csv(form: FileForm) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _sink_parquet(rows: pl.LazyFrame, path: Path, _: FileForm = PLAIN) -> None:
-    rows.sink_parquet(path)
-
-
 def _sink_arrow(rows: pl.LazyFrame, path: Path, _: FileForm = PLAIN) -> None:
     """Arrow's older form of texts has no room for other texts than those of the rows, so that the audit can tell from
     lengths alone that there are none.
@@ -150,17 +132,19 @@ FORMATS: dict[str, Format] = {
             None,
             grows=1.5,
             layout=OF_TEXTS,
-            sink=_sink_csv,
+            sink=lambda rows, path, form: rows.sink_csv(
+                path, separator=form.delimiter, decimal_comma=form.decimal == ",", include_bom=form.bom
+            ),
             opened=_opened_csv,
             lacks=("Duration", "Binary"),
         ),
         Format(
             "parquet",
             (".parquet", ".pq"),
-            _scan_parquet,
+            _scanned("scan_parquet", glob=False),
             grows=6.0,
             knows_rows=True,
-            sink=_sink_parquet,
+            sink=lambda rows, path, _: rows.sink_parquet(path),
             opened=lambda _: (
                 ("Excel", "Data, Get Data, From File, From Parquet"),
                 ("R", 'arrow::read_parquet("data.parquet")'),
@@ -170,7 +154,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "arrow",
             (".arrow", ".feather", ".ipc"),
-            _scan_arrow,
+            _scanned("scan_ipc", glob=False),
             grows=1.5,
             sink=_sink_arrow,
             opened=lambda _: (
@@ -186,8 +170,8 @@ SOURCES: tuple[SourceFormat, ...] = (
     *FORMATS.values(),
     SourceFormat("Excel or OpenDocument", WORKBOOKS, scan_workbook, 12.0, layout=OF_SHEETS),
     SourceFormat("SPSS, Stata or SAS", STATISTICS, scan_statistics, 4.0, layout=OF_LABELS),
-    SourceFormat("JSON lines", (".jsonl", ".ndjson"), scan_json_lines, 2.0),
-    SourceFormat("Avro", (".avro",), scan_avro, 4.0),
+    SourceFormat("JSON lines", (".jsonl", ".ndjson"), _scanned("scan_ndjson", infer_schema_length=None), 2.0),
+    SourceFormat("Avro", (".avro",), _scanned("read_avro"), 4.0),
     SourceFormat("ORC", (".orc",), scan_orc, 6.0),
 )
 """All formats that tables are read from."""
@@ -214,13 +198,13 @@ def endings(*, packed: bool = False) -> str:
 
 def reference() -> str:
     """The endings of all formats as the reference has them."""
-    return ", ".join(_also(known) for known in FORMATS.values())
-
-
-def _also(known: Format) -> str:
-    first, *others = (f"`{suffix}`" for suffix in known.suffixes)
-    also = [*others, *([f"packed as {' or '.join(f'`{end}`' for end in PACKED)}"] if known.is_text else [])]
-    return first + (f" (also {', '.join(also)})" if also else "")
+    packed = f"packed as {' or '.join(f'`{end}`' for end in PACKED)}"
+    shown = []
+    for known in FORMATS.values():
+        first, *also = (f"`{suffix}`" for suffix in known.suffixes)
+        also += [packed] if known.is_text else []
+        shown.append(first + (f" (also {', '.join(also)})" if also else ""))
+    return ", ".join(shown)
 
 
 def format_of(path: Path) -> SourceFormat:
@@ -238,8 +222,7 @@ SERVERS = ("postgresql", "mysql", "mariadb", "mssql")
 KINDS = (*FILES, *SERVERS)
 ALIASES = {"postgres": "postgresql", "sqlserver": "mssql"}
 VARIABLE = "env"
-SECRETS = ("password", "passwd", "pwd", "sslpassword")
-"""What else of an address is a password."""
+SECRETS = ("password", "passwd", "pwd", "sslpassword")  # what else of an address is a password
 _TABLE = re.compile(r"#([^#@/?]+)$")
 
 
@@ -335,31 +318,25 @@ def read_address(source: str, *, folder: Path, key: str = "data.source") -> Addr
         name = text.partition(":")[2]
         held = os.environ.get(name, "")
         if not is_database(held) or held.startswith(f"{VARIABLE}:"):
-            raise SpecError(
-                [f"{key}: the environment variable {name} holds no address of a database ({', '.join(KINDS)})."]
-            )
+            known = f"address of a database ({', '.join(KINDS)})"
+            raise SpecError([f"{key}: the environment variable {name} holds no {known}."])
         address = read_address(held, folder=folder, key=key)
-        return Address(address.kind, address.place, table or address.table)
+        return replace(address, table=table or address.table)
     kind, _, rest = text.partition(":")
     if kind in FILES:
         return Address(kind, str(folder / rest.removeprefix("//")), table)
     if kind in ALIASES:
         kind, text = ALIASES[kind], f"{ALIASES[kind]}:{rest}"
-    _check_server(text, kind, key)
-    return Address(kind, text, table)
-
-
-def _check_server(text: str, kind: str, key: str) -> None:
-    """Refuse an address that names no server, without repeating it."""
     try:
         parts = urlsplit(text)
-        has_host = bool(parts.hostname) or "host=" in text or "unix_socket=" in text
-        has_name = kind == "postgresql" or bool(parts.path.strip("/"))
         _ = parts.port
+        has_host = bool(parts.hostname) or "host=" in text or "unix_socket=" in text
+        is_server = has_host and (kind == "postgresql" or bool(parts.path.strip("/")))
     except ValueError:
-        has_host = has_name = False
-    if not (has_host and has_name):
+        is_server = False
+    if not is_server:  # it is not repeated
         raise SpecError([f"{key}: the address of a server is such as {kind}://user@host/database."])
+    return Address(kind, text, table)
 
 
 def require_file(address: Address) -> None:

@@ -16,8 +16,7 @@ from typing import Any
 from anonfit.errors import TaxonomyError, listed
 
 ROOT = "*"
-DEEPEST = 200
-"""Steps from the root to the deepest leaf."""
+DEEPEST = 200  # steps from the root to the deepest leaf
 
 
 @dataclass(frozen=True)

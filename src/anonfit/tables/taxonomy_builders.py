@@ -60,10 +60,20 @@ def intervals(
     if start >= end or width <= 0:
         fault = f"there are no intervals from {low} to {high} by {step}"
         raise taxonomy_error(f"{fault}; low must be below high, and step above 0.")
-    widths = _coarser_widths(end - start, width, factor, levels)
+    if levels is None:
+        if factor < 2:
+            raise taxonomy_error(f"factor {factor} joins nothing; give 2 or more.")
+        widths: list[Decimal] = []
+        while (wide := (widths or [width])[-1] * factor) < end - start:
+            widths.append(wide)
+    else:
+        widths = [_decimal(level) for level in levels]
+        if any(right <= left or right % left for left, right in pairwise([width, *widths])):
+            fault = f"the widths {listed(levels)} are not each a greater multiple of the one before"
+            raise taxonomy_error(f"{fault}, beginning with step; mend levels.")
     cuts = [_number_cut(start), *_multiples(start, end, width), _number_cut(end)]
     coarser = [_multiples(start, end, wide) for wide in widths]
-    return _nested(cuts, coarser, name=_interval_namer(cuts, open_ends), open_ends=open_ends, root=root)
+    return _intervals(cuts, coarser, open_ends=open_ends, root=root)
 
 
 def from_cuts(cuts: Cuts, *, open_ends: bool = True, root: str = ROOT) -> Taxonomy:
@@ -80,7 +90,13 @@ def from_cuts(cuts: Cuts, *, open_ends: bool = True, root: str = ROOT) -> Taxono
         >>> from_cuts([[18, 25, 65], [65]]).path(2)
         ('< 18', '< 65', '*')
     """
-    levels = [[_cut(cut) for cut in level] for level in _cut_levels(cuts)]
+    nested = [list(level) for level in cuts if isinstance(level, Sequence)]
+    single = [cut for cut in cuts if not isinstance(cut, Sequence)]
+    if bool(nested) == bool(single):
+        raise taxonomy_error("the cuts are neither one list of cut points nor a list of such lists; give one.")
+    if len({type(cut) if isinstance(cut, date) else Decimal for level in (*nested, single) for cut in level}) > 1:
+        raise taxonomy_error("the cuts are of several types; give only numbers, only dates or only times.")
+    levels = [[_cut(cut) for cut in level] for level in nested or [single]]
     if len(levels[0]) < (1 if open_ends else 2):
         raise taxonomy_error("there are too few cuts; give one, or the two ends of a closed domain.")
     for level in levels:
@@ -91,8 +107,7 @@ def from_cuts(cuts: Cuts, *, open_ends: bool = True, root: str = ROOT) -> Taxono
         alone = [cut.text for cut in coarser if cut not in known]
         if alone:
             raise taxonomy_error(f"the cuts {listed(alone)} are not on the finer level; add them there.")
-    name = _interval_namer(levels[0], open_ends)
-    return _nested(levels[0], levels[1:], name=name, open_ends=open_ends, root=root)
+    return _intervals(levels[0], levels[1:], open_ends=open_ends, root=root)
 
 
 def dates(
@@ -112,7 +127,12 @@ def dates(
         >>> dates(date(2024, 1, 1), date(2024, 3, 31), levels=["month"], open_ends=False).leaves
         ('2024-01', '2024-02', '2024-03')
     """
-    _check_periods(levels)
+    for period in levels:
+        if period not in _PERIODS:
+            raise taxonomy_error(f"there is no period {period!r}; {did_you_mean(period, _PERIODS)}")
+    ranks = [_PERIODS.index(period) for period in levels]
+    if not ranks or any(left >= right for left, right in pairwise(ranks)):
+        raise taxonomy_error(f"the levels {listed(levels)} do not go from finer to coarser; sort them.")
     start, end = _period_start(_day(first), levels[0]), _next_period(_day(last), levels[0])
     if start >= end:
         raise taxonomy_error(f"there are no dates from {first} to {last}; give the earlier one first.")
@@ -122,9 +142,11 @@ def dates(
     coarser = [[cut for cut in cuts[1:-1] if cut == _period_start(cut, period)] for period in levels[1:]]
 
     def name(level: int, lower: date | None, upper: date | None) -> str:
-        if lower is None:
-            return f"< {upper}"
-        return f"≥ {lower}" if upper is None else _period_name(lower, levels[level])
+        if lower is None or upper is None:
+            return f"< {upper}" if lower is None else f"≥ {lower}"
+        if levels[level] == "quarter":
+            return f"{lower.year:04}-Q{(lower.month + 2) // 3}"
+        return lower.isoformat()[: {"day": 10, "month": 7, "year": 4}[levels[level]]]
 
     return _nested(cuts, coarser, name=name, open_ends=open_ends, root=root)
 
@@ -146,7 +168,7 @@ def masked(
         >>> masked(["75011", "75012"], levels=[3, 2]).path(3)
         ('75011', '750**', '75***', '*')
     """
-    codes = sorted(_texts(values))
+    codes = sorted({str(value) for value in values if value is not None})
     holding = [code for code in codes if mask in code]
     if len(mask) != 1 or holding:
         fault = f"the mask {mask!r} is not one character that no code holds"
@@ -170,7 +192,8 @@ def alphabetical(values: Iterable[object], *, groups: int | Sequence[int], root:
         >>> alphabetical(["DE", "FR", "AT", "BE"], groups=2).names
         ('*', 'AT to BE', 'AT', 'BE', 'DE to FR', 'DE', 'FR')
     """
-    ordered = sorted(_texts(values), key=lambda text: (text.casefold(), text))
+    texts = {str(value) for value in values if value is not None}
+    ordered = sorted(texts, key=lambda text: (text.casefold(), text))
     numbers = [groups] if isinstance(groups, int) else list(groups)
     if any(left <= right for left, right in pairwise([len(ordered), *numbers])) or min(numbers, default=1) < 1:
         fault = f"{len(ordered)} values cannot be joined to {listed(numbers)} groups"
@@ -181,8 +204,7 @@ def alphabetical(values: Iterable[object], *, groups: int | Sequence[int], root:
     for number in numbers:
         begins = [begins[group * (len(begins) - 1) // number] for group in range(number + 1)]
         for begin, end in pairwise(begins):
-            single = end - begin == 1
-            name = ordered[begin] if single else f"{ordered[begin]} to {ordered[end - 1]}"
+            name = ordered[begin] if end - begin == 1 else f"{ordered[begin]} to {ordered[end - 1]}"
             for path in paths[begin:end]:
                 path.append(name)
     return Taxonomy.from_paths([*path, root] for path in paths)
@@ -213,8 +235,7 @@ def by_frequency(counts: Mapping[str, int], *, minimum: int, root: str = ROOT) -
             reached = 0
         groups[-1].append(value)
         reached += counts[value]
-    if reached < minimum:
-        # The rarest values are too few to stand on their own.
+    if reached < minimum:  # the rarest values are too few to stand on their own
         rest = groups.pop()
         groups[-1].extend(rest)
     paths: list[list[str]] = []
@@ -223,6 +244,19 @@ def by_frequency(counts: Mapping[str, int], *, minimum: int, root: str = ROOT) -
         rare += len(group) > 1
         paths.extend([value, f"rarer values {rare}" if len(group) > 1 else value, root] for value in group)
     return Taxonomy.from_paths(paths)
+
+
+def _intervals(cuts: Sequence[_Cut], coarser: Sequence[Sequence[_Cut]], *, open_ends: bool, root: str) -> Taxonomy:
+    """The taxonomy of intervals, named by the label grammar; the last part of a closed domain includes its end."""
+
+    def name(_: int, lower: _Cut | None, upper: _Cut | None) -> str:
+        if lower is None:
+            return f"< {upper.text}" if upper else ROOT
+        if upper is None:
+            return f"≥ {lower.text}"
+        return f"[{lower.text}, {upper.text}{']' if not open_ends and upper == cuts[-1] else ')'}"
+
+    return _nested(cuts, coarser, name=name, open_ends=open_ends, root=root)
 
 
 def _nested(
@@ -251,37 +285,6 @@ def _nested(
             path.append(name(level, lower, upper))
         paths.append([*path, root])
     return Taxonomy.from_paths(paths)
-
-
-def _interval_namer(cuts: Sequence[_Cut], open_ends: bool) -> Callable[[int, _Cut | None, _Cut | None], str]:
-    """Names parts by the label grammar; the last part of a closed domain includes its end."""
-
-    def name(_: int, lower: _Cut | None, upper: _Cut | None) -> str:
-        if lower is None:
-            return f"< {upper.text}" if upper else ROOT
-        if upper is None:
-            return f"≥ {lower.text}"
-        closed = not open_ends and upper == cuts[-1]
-        return f"[{lower.text}, {upper.text}{']' if closed else ')'}"
-
-    return name
-
-
-def _coarser_widths(span: Decimal, width: Decimal, factor: int, levels: Sequence[Number] | None) -> list[Decimal]:
-    """The widths of the levels above the leaves."""
-    if levels is None:
-        if factor < 2:
-            raise taxonomy_error(f"factor {factor} joins nothing; give 2 or more.")
-        widths = []
-        while width * factor < span:
-            width *= factor
-            widths.append(width)
-        return widths
-    widths = [_decimal(level) for level in levels]
-    if any(right <= left or right % left for left, right in pairwise([width, *widths])):
-        fault = f"the widths {listed(levels)} are not each a greater multiple of the one before"
-        raise taxonomy_error(f"{fault}, beginning with step; mend levels.")
-    return widths
 
 
 def _multiples(start: Decimal, end: Decimal, width: Decimal) -> list[_Cut]:
@@ -317,29 +320,6 @@ def _cut(cut: Number | date) -> _Cut:
     return _number_cut(_decimal(cut))
 
 
-def _cut_levels(cuts: Cuts) -> list[list[Number | date]]:
-    """Cuts as a list of levels, all of one type."""
-    nested = [list(level) for level in cuts if isinstance(level, Sequence)]
-    single = [cut for cut in cuts if not isinstance(cut, Sequence)]
-    if bool(nested) == bool(single):
-        raise taxonomy_error("the cuts are neither one list of cut points nor a list of such lists; give one.")
-    levels = nested or [single]
-    kinds = {type(cut) if isinstance(cut, date) else Decimal for level in levels for cut in level}
-    if len(kinds) > 1:
-        raise taxonomy_error("the cuts are of several types; give only numbers, only dates or only times.")
-    return levels
-
-
-def _check_periods(levels: Sequence[str]) -> None:
-    """Refuse levels that are not periods from finer to coarser."""
-    for period in levels:
-        if period not in _PERIODS:
-            raise taxonomy_error(f"there is no period {period!r}; {did_you_mean(period, _PERIODS)}")
-    ranks = [_PERIODS.index(period) for period in levels]
-    if not ranks or any(left >= right for left, right in pairwise(ranks)):
-        raise taxonomy_error(f"the levels {listed(levels)} do not go from finer to coarser; sort them.")
-
-
 def _day(moment: date) -> date:
     """The day of a date or time that leaves room for the day after its period."""
     day = moment.date() if isinstance(moment, datetime) else moment
@@ -361,15 +341,3 @@ def _next_period(day: date, period: str) -> date:
     # The longest such period reaches into the next one, and past none.
     longest = {"day": 1, "month": 31, "quarter": 92, "year": 366}[period]
     return _period_start(_period_start(day, period) + timedelta(days=longest), period)
-
-
-def _period_name(day: date, period: str) -> str:
-    """What the period of a day is called."""
-    if period == "quarter":
-        return f"{day.year:04}-Q{(day.month + 2) // 3}"
-    return day.isoformat()[: {"day": 10, "month": 7, "year": 4}[period]]
-
-
-def _texts(values: Iterable[object]) -> set[str]:
-    """The distinct values that are not missing, as text."""
-    return {str(value) for value in values if value is not None}

@@ -7,10 +7,9 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from anonfit.errors import AnonfitError, DataError, ReleaseError, TaxonomyError
 from anonfit.runtime.files import whole_file
@@ -39,7 +38,7 @@ def read_taxonomy(path: str | Path, *, column: str = "") -> Taxonomy:
         ('FR', 'DE')
     """
     path = Path(path)
-    parse = _format(path).parse
+    parse, _ = _format(path)
     text = read_text(path, "taxonomy", DataError, megabytes=64)
     try:
         return parse(text, column)
@@ -55,10 +54,10 @@ def write_taxonomy(taxonomy: Taxonomy, path: str | Path) -> None:
         path: Its suffix says the format, as in `read_taxonomy`. An existing file is replaced.
     """
     path = Path(path)
-    layout = _format(path)
+    parse, render = _format(path)
     try:
-        text = layout.render(taxonomy)
-        if layout.parse(text, "") != taxonomy:
+        text = render(taxonomy)
+        if parse(text, "") != taxonomy:
             raise taxonomy_error("it would read back as another tree.")
         # A mark of its own keeps a first name that begins with the byte order mark whole.
         content = text.encode("utf-8-sig" if text.startswith("\ufeff") else "utf-8")
@@ -90,20 +89,16 @@ def _parse_arx(text: str, column: str) -> Taxonomy:
 def _arx_rows(text: str, column: str) -> list[tuple[int, list[str]]]:
     """The rows, each with its line number, by the delimiter that makes the best table of the text."""
     tables: list[list[tuple[int, list[str]]]] = []
-    faults: list[str] = []
-    for delimiter in _DELIMITERS:
-        if delimiter not in text and delimiter != _DELIMITERS[0]:
-            continue
+    fault = ""
+    for delimiter in (sign for sign in _DELIMITERS if sign in text or sign == _DELIMITERS[0]):
         try:
-            rows = _delimited(text, delimiter)
+            tables.append(_delimited(text, delimiter))
         except csv.Error as error:
-            faults.append(str(error))
-            continue
-        if _regularity(rows) == _BEST:
-            return rows
-        tables.append(rows)
+            fault = fault or str(error)
+        if tables and all(_regularity(tables[-1])):
+            return tables[-1]
     if not tables:
-        raise taxonomy_error(f"its rows cannot be read as delimited text ({faults[0]}); mend the quoting.", column)
+        raise taxonomy_error(f"its rows cannot be read as delimited text ({fault}); mend the quoting.", column)
     rows = max(tables, key=_regularity)
     if not rows:
         raise taxonomy_error("the file is empty; write one row a leaf.", column)
@@ -114,12 +109,7 @@ def _delimited(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
     """The rows that are not blank, each with its line number."""
     reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows = [(reader.line_num, row) for row in reader if row]
-    if len(rows) == 1:
-        return rows
-    return [(line, row) for line, row in rows if len(row) > 1 or row[0].strip()]
-
-
-_BEST = (1, 1, 1)
+    return rows if len(rows) == 1 else [(line, row) for line, row in rows if len(row) > 1 or row[0].strip()]
 
 
 def _regularity(rows: list[tuple[int, list[str]]]) -> tuple[int, int, int]:
@@ -133,15 +123,10 @@ def _regularity(rows: list[tuple[int, list[str]]]) -> tuple[int, int, int]:
 def _render_arx(taxonomy: Taxonomy) -> str:
     """Rows from leaf to root, each padded by repeating its leaf, which `from_paths` skips."""
     # Quotes everywhere keep a name with another delimiter from passing for several fields.
-    awkward = re.compile(r'[;,\t|\r\n"]')
-    quoted = any(map(awkward.search, taxonomy.names))
+    is_awkward = any(map(re.compile(r'[;,\t|\r\n"]').search, taxonomy.names))
+    form: dict[str, Any] = {"quoting": csv.QUOTE_ALL if is_awkward else csv.QUOTE_MINIMAL, "lineterminator": "\n"}
     text = StringIO(newline="")
-    writer = csv.writer(
-        text,
-        delimiter=_DELIMITERS[0],
-        lineterminator="\n",
-        quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL,
-    )
+    writer = csv.writer(text, delimiter=_DELIMITERS[0], **form)
     width = taxonomy.height + 1
     for node in taxonomy.leaf_nodes:
         path = taxonomy.path(node)
@@ -225,9 +210,8 @@ def _render_indented(taxonomy: Taxonomy) -> str:
 
 def _quoted(name: str) -> str:
     """A name as it stands on a line: a JSON string where it could be misread or would not be seen."""
-    if name and name == name.strip() and name.isprintable() and not name.startswith('"'):
-        return name
-    return json.dumps(name)
+    is_plain = name and name == name.strip() and name.isprintable() and not name.startswith('"')
+    return name if is_plain else json.dumps(name)
 
 
 def _unquoted(text: str, number: int, column: str) -> str:
@@ -241,19 +225,13 @@ def _unquoted(text: str, number: int, column: str) -> str:
         raise taxonomy_error(f"{fault}; write the whole name as one.", column) from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Format:
-    """A way to hold a taxonomy as text."""
-
-    parse: Callable[[str, str], Taxonomy]
-    render: Callable[[Taxonomy], str]
-
-
-_FORMATS = {
-    ".csv": _Format(_parse_arx, _render_arx),
-    ".json": _Format(_parse_json, _render_json),
-    ".txt": _Format(_parse_indented, _render_indented),
+_Format: TypeAlias = tuple[Callable[[str, str], Taxonomy], Callable[[Taxonomy], str]]
+_FORMATS: dict[str, _Format] = {
+    ".csv": (_parse_arx, _render_arx),
+    ".json": (_parse_json, _render_json),
+    ".txt": (_parse_indented, _render_indented),
 }
+"""How a text is read, for a column, and how it is made."""
 
 
 def _format(path: Path) -> _Format:

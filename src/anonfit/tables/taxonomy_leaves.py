@@ -52,13 +52,8 @@ class _Interval(NamedTuple):
 
 
 def leaf_positions(taxonomy: Taxonomy, values: pl.Series, *, column: str = "") -> NDArray[np.int32]:
-    """The leaf position of each value, -1 where no leaf holds it.
-
-    Args:
-        taxonomy: Its leaves are names for text, `true` and `false` for booleans, and for the other types
-            numbers, dates, periods or intervals as in docs/labels.md.
-        values: The distinct values of a column.
-        column: The column to name in a message.
+    """The leaf position of each distinct value, -1 where no leaf holds it. Leaves are names for text, `true` and
+    `false` for booleans, and for the other types numbers, dates, periods or intervals as in docs/labels.md.
 
     Example:
         >>> import polars as pl
@@ -66,9 +61,8 @@ def leaf_positions(taxonomy: Taxonomy, values: pl.Series, *, column: str = "") -
         >>> leaf_positions(ages, pl.Series([12, 64, 65])).tolist()
         [0, 1, 2]
     """
-    known = values.is_not_null().to_numpy()
     positions = np.full(len(values), -1, dtype=np.int32)
-    positions[known] = _positions(taxonomy, values.drop_nulls(), column)
+    positions[values.is_not_null().to_numpy()] = _positions(taxonomy, values.drop_nulls(), column)
     return positions
 
 
@@ -79,27 +73,22 @@ def _positions(taxonomy: Taxonomy, values: pl.Series, column: str) -> NDArray[np
     from anonfit.tables.schema import name_positions
 
     dtype = values.dtype
+    read: Reader = _number
     if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
         return name_positions(taxonomy.leaves, values)
     if isinstance(dtype, pl.Boolean):
         return name_positions(_truths(taxonomy.leaves, column), values)
     if isinstance(dtype, pl.Decimal):
         read = partial(_number, unit=10**dtype.scale)
-        return _by_interval(taxonomy, _whole_numbers(values.to_physical()), read, column)
-    if dtype.is_integer():
-        return _by_interval(taxonomy, _whole_numbers(values), _number, column)
-    if dtype.is_float():
-        return _by_interval(taxonomy, values.to_numpy(), _number, column)
-    if isinstance(dtype, pl.Date):
+    elif isinstance(dtype, pl.Date):
         read = partial(_moment, ticks_a_day=1)
-        return _by_interval(taxonomy, values.to_physical().to_numpy(), read, column)
-    if isinstance(dtype, pl.Datetime):
-        # Leaves name the time on the wall, whatever the zone.
-        local = values.dt.replace_time_zone(None)
+    elif isinstance(dtype, pl.Datetime):
+        values = values.dt.replace_time_zone(None)  # leaves name the time on the wall, whatever the zone
         read = partial(_moment, ticks_a_day=_TICKS_A_DAY[dtype.time_unit])
-        return _by_interval(taxonomy, local.to_physical().to_numpy(), read, column)
-    where = f"column {column!r}" if column else "a column"
-    raise DataError(f"{where} of type {dtype} cannot have a taxonomy; make it text, a number or a date.")
+    elif not dtype.is_numeric():
+        where = f"column {column!r}" if column else "a column"
+        raise DataError(f"{where} of type {dtype} cannot have a taxonomy; make it text, a number or a date.")
+    return _by_interval(taxonomy, _points(values.to_physical()), read, column)
 
 
 def _truths(leaves: Sequence[str], column: str) -> list[str]:
@@ -111,8 +100,8 @@ def _truths(leaves: Sequence[str], column: str) -> list[str]:
     return [name.lower() if name.lower() in ("true", "false") else name for name in leaves]
 
 
-def _whole_numbers(values: pl.Series) -> NDArray[Any]:
-    """Integers as an array; those beyond 64 bits as an array of objects."""
+def _points(values: pl.Series) -> NDArray[Any]:
+    """Numbers as an array; whole ones beyond 64 bits as an array of objects."""
     import polars as pl
 
     if values.dtype not in (pl.Int128, pl.UInt128):
@@ -141,17 +130,14 @@ def _by_interval(taxonomy: Taxonomy, points: NDArray[Any], read: Reader, column:
 
 def _intervals(leaves: Sequence[str], read: Reader, column: str) -> list[_Interval]:
     """What each leaf covers."""
-    intervals = [_interval(name, read) for name in leaves]
-    unread = [name for name, interval in zip(leaves, intervals, strict=True) if interval is None]
-    if unread:
+    intervals = {name: interval for name in leaves if (interval := _interval(name, read)) is not None}
+    if unread := [name for name in leaves if name not in intervals]:
         form = "37, 2024-03-01, [20, 25), [20, 25], < 20 or ≥ 90"
         fault = f"the leaf {listed(unread)} names no value or interval of the column's type"
         raise taxonomy_error(f"{fault}; write leaves like {form}, or read the column as text.", column)
-    known = [interval for interval in intervals if interval is not None]
-    empty = [name for name, interval in zip(leaves, known, strict=True) if interval.empty]
-    if empty:
+    if empty := [name for name, interval in intervals.items() if interval.empty]:
         raise taxonomy_error(f"the leaf {listed(empty)} holds no value; its lower end must come first.", column)
-    return known
+    return list(intervals.values())
 
 
 def _interval(name: str, read: Reader) -> _Interval | None:
@@ -218,15 +204,16 @@ def _whole_ends(
     """The first and last whole number in each interval, for those that have one."""
     beyond = 1 << 200
     least, greatest = (-beyond, beyond) if dtype.hasobject else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    rows: list[tuple[int, int, int]] = []
-    for position, (first, last, closed) in enumerate(intervals):
-        low = least if first is None else max(ceil(first), least)
-        high = greatest if last is None else min(floor(last) if closed else ceil(last) - 1, greatest)
-        if low <= high:
-            rows.append((position, low, high))
-    positions = np.array([position for position, _, _ in rows], dtype=np.int32)
-    firsts = np.array([low for _, low, _ in rows], dtype=dtype)
-    return positions, firsts, np.array([high for _, _, high in rows], dtype=dtype)
+    ends = [
+        (
+            least if first is None else max(ceil(first), least),
+            greatest if last is None else min(floor(last) if closed else ceil(last) - 1, greatest),
+        )
+        for first, last, closed in intervals
+    ]
+    kept = [position for position, (low, high) in enumerate(ends) if low <= high]
+    firsts, lasts = (np.array([ends[position][side] for position in kept], dtype=dtype) for side in (0, 1))
+    return np.array(kept, dtype=np.int32), firsts, lasts
 
 
 def _floating_ends(
