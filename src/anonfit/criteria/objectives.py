@@ -189,11 +189,7 @@ TIE = 1e-9
 
 def median_distance(below: int, last: int, total: int) -> tuple[bool, int]:
     """How far a cut is from the best: whether it is not the lower median's, and its distance from half of the persons.
-
-    Args:
-        below: Persons under the cut.
-        last: Of these, persons of the highest element under it.
-        total: Persons of the node.
+    Of the node's persons, `below` are under the cut, `last` of them in the highest element under it.
     """
     half = (total + 1) // 2
     return not below - last < half <= below, abs(below - half)
@@ -287,14 +283,9 @@ class SplitObjective:
     def merit(
         self, column: int, value: float, *, spread: float = 0.0, together: float = 0.0, chance: float = 1.0
     ) -> float:
-        """How much a split of a column is preferred.
-
-        Args:
-            column: The column.
-            value: Its normalized range, or its share of the gain that could be had.
-            spread: Its normalized range.
-            together: The share of all pairs of rows that its split leaves together.
-            chance: The exponential number of the column at the node.
+        """How much a split of a column is preferred, by its value: its normalized range, or its share of the gain that
+        could be had. `spread` is its normalized range, `together` the share of all pairs of rows that its split leaves
+        together, `chance` the exponential number of the column at the node.
         """
         if self.rule == WeightRule.PRODUCT:
             return self.weights[column] * value

@@ -32,9 +32,7 @@ class CodedSelections:
     weights: NDArray[np.float64]  # (selection,)
     signatures: NDArray[np.int64]  # (row,)
     applies: NDArray[np.uint8]  # (signature, rectangle)
-    boundaries: NDArray[
-        np.uint8
-    ]  # (code of any quasi-identifier,) 1 where a rectangle begins or ends, if it is ordered
+    boundaries: NDArray[np.uint8]  # (code of any ordered quasi-identifier,) 1 where a rectangle begins or ends
     names: tuple[str, ...] = ()
 
 
@@ -252,12 +250,6 @@ def factors(targets: tuple[Target, ...], whole: tuple[float, ...]) -> tuple[floa
     ]
     plain = [index for index, target in enumerate(targets) if isinstance(target, NumberTarget) and not target.scaled]
     shared = sum(whole[index] for index in plain)
-    weights = []
-    for index, target in enumerate(targets):
-        divisor = 1.0
-        if numeric[index]:
-            divisor = shared if index in plain else whole[index]
-        elif any(numeric):
-            divisor = whole[index]
-        weights.append(target.weight / divisor if divisor > 0 else 0.0)
-    return tuple(weights)
+    divisors = [shared if index in plain else whole[index] if any(numeric) else 1.0 for index in range(len(targets))]
+    pairs = zip(targets, divisors, strict=True)
+    return tuple(target.weight / divisor if divisor > 0 else 0.0 for target, divisor in pairs)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.tables.databases import DatabaseSource
@@ -26,8 +27,6 @@ from anonfit.tables.reading import ReadOptions, files_of
 from anonfit.tables.sources import FORMATS, format_of
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from anonfit.engines.memory.engine import Growth
     from anonfit.engines.memory.layout import Shape
     from anonfit.tables.schema import Persons
@@ -109,6 +108,17 @@ class Counted:
     by: NDArray[np.int64]  # (field, group)
     sums: NDArray[np.int64]  # (sum, group)
 
+    @classmethod
+    def of(cls, groups: pl.DataFrame, request: CountRequest) -> Counted:
+        """What was counted for a request, from the columns node, by0, by1, …, sum0, sum1, … of a frame."""
+
+        def columns(prefix: str, count: int) -> NDArray[np.int64]:
+            values = [groups[f"{prefix}{place}"].to_numpy() for place in range(count)]
+            return np.array(values, np.int64).reshape(count, len(groups))
+
+        nodes = groups["node"].to_numpy().astype(np.int64)
+        return cls(nodes, columns("by", len(request.by)), columns("sum", len(request.sums)))
+
 
 @dataclass(frozen=True, slots=True)
 class Move:
@@ -126,6 +136,12 @@ class Move:
     def parts(self) -> int:
         """How many parts there are."""
         return len(self.starts) if self.members is None else 2
+
+    def part_of(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        """The part that each code goes to."""
+        if self.members is None:
+            return np.searchsorted(np.array(self.starts[1:], np.int64), codes.astype(np.int64), side="right")
+        return 1 - np.isin(codes, self.members).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +196,6 @@ class Written:
 
     def scan(self) -> pl.LazyFrame:
         """The table; text files have forgotten the types of their columns."""
-        import polars as pl
-
         scan = FORMATS[self.kind].scan
         if scan is None:
             # Names are given, not read: polars leaves quotes in a header doubled.
@@ -303,8 +317,6 @@ NUMBER, TEXT = 8, 24
 
 def _bytes_in_memory(path: Path, names: Collection[str]) -> float:
     """Bytes that the wanted columns of a file become."""
-    import polars as pl
-
     kind, size = format_of(path), path.stat().st_size
     if kind.scan is not None and kind.knows_rows:
         try:

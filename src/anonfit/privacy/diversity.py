@@ -43,11 +43,7 @@ class DistinctL(DiversityModel):
 
     def limits(self) -> tuple[int, float]:
         """l."""
-        return self.l, 0.0
-
-    def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether there are l values."""
-        return _distinct(counts) >= self.l
+        return self.l, self.l
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The number of different values."""
@@ -231,12 +227,8 @@ class Variance(DiversityModel):
     variance: float
 
     def limits(self) -> tuple[int, float]:
-        """The variance."""
-        return 0, least_variance(self) * (1 - TIE)
-
-    def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether the variance is large enough."""
-        return self.figure(counts) >= least_variance(self) * (1 - TIE)
+        """The variance that numbers in fixed point must have so that those they stand for have what is asked."""
+        return 0, (math.sqrt(self.variance) + self.column.rounding) ** 2 * (1 - TIE)
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The variance of the known values; 0 where there are none."""
@@ -250,11 +242,6 @@ class Variance(DiversityModel):
             f"{self.column.name} has variance {plain(variance)} over the whole table, so variance cannot exceed "
             f"{at_most(variance / (1 - TIE))}; variance = {plain(self.variance)} is asked for."
         )
-
-
-def least_variance(model: Variance) -> float:
-    """The variance that numbers in fixed point must have so that those they stand for have what is asked."""
-    return (math.sqrt(model.variance) + model.column.rounding) ** 2
 
 
 def squared_deviations(

@@ -138,10 +138,6 @@ class TCloseness(DiversityModel):
         """Those of the distance."""
         return self.distance.first, self.distance.last, self.distance.weight
 
-    def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether the distance is at most t."""
-        return self.figure(counts) <= self.t + TIE
-
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The distance from the whole table's distribution."""
         return self.distance.of(shares_of(counts) - self.column.shares)
@@ -176,10 +172,6 @@ class AlphaK(DiversityModel):
     def limits(self) -> tuple[int, float]:
         """The share."""
         return 0, self.alpha + TIE
-
-    def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether the most frequent value's share is at most α."""
-        return self.figure(counts) <= self.alpha + TIE
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The share of the most frequent value."""
@@ -289,10 +281,6 @@ class DeltaDisclosure(DiversityModel):
     def limits(self) -> tuple[int, float]:
         """The logarithm."""
         return 0, self.delta + TIE
-
-    def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether every value's ratio stays within δ."""
-        return self.figure(counts) < self.delta + TIE
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The farthest logarithm of a ratio; infinite where a value is absent."""

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a privacy model is: whether it is monotone, and whether a group with these values of a sensitive column may
-exist.
-"""
+"""What a privacy model is: whether a group with these values of a sensitive column may exist."""
 
 from __future__ import annotations
 
@@ -206,8 +204,12 @@ class DiversityModel:
         return None
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether groups with so many persons of each value (…, size) may exist; no group is empty."""
-        raise NotImplementedError
+        """Whether groups with so many persons of each value (…, size) may exist; no group is empty. If not said
+        otherwise, their figure is bound by the limit.
+        """
+        compare = {"at least": np.greater_equal, "at most": np.less_equal, "below": np.less}[self.bound]
+        allowed: NDArray[np.bool_] = compare(self.figure(counts), self.limits()[1])
+        return allowed
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The model's own measure of groups: what `allows` compares with the model's parameter."""

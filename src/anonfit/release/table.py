@@ -166,9 +166,9 @@ def released_table(
     else:
         rank, of_rank = region_ranks(regions)
         keys = sort_keys(raw.get_columns())
-        numbers, edges, words = order_rows(rank[groups], begins, numbers, len(of_rank), keys.words, threads=threads)
+        numbers, edges = order_rows(rank[groups], begins, numbers, len(of_rank), keys, threads=threads)
         regions = _repeated(regions[of_rank], np.diff(edges))
-        raw = pl.DataFrame(keys.in_order(words, numbers))
+        raw = raw.select(pl.all().gather(numbers))
     columns = [
         column
         for name in names

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.engines.contract import (
-    Counted,
-    CountRequest,
-    Derive,
-    Draw,
-    Field,
-    Move,
-    Opening,
-    OutOfCore,
-    Placing,
-    Written,
-)
-from anonfit.engines.contract import first_of_run as first_of_runs
+from anonfit.engines.contract import CountRequest, Derive, Draw, Field, Move, Opening, OutOfCore, Placing, Written
+from anonfit.engines.levels.sampling import SampledRows
 from anonfit.engines.memory.source import complete_rows, persons_left_out
 from anonfit.engines.memory.write import plain, released, write_table
 from anonfit.tables.reading import ReadOptions, read_table
@@ -36,7 +26,7 @@ ROWS = 400
 """Of the tables that an engine is checked with."""
 
 
-class PlainEngine:
+class PlainEngine(SampledRows):
     """Rows in arrays, without a thought of speed or memory. Nothing of the package names it: it stands for the engine
     of somebody else.
     """
@@ -44,18 +34,11 @@ class PlainEngine:
     name = "plain"
 
     def __init__(self, frame: pl.DataFrame, *, read: int | None = None, persons_left_out: int = 0) -> None:
+        super().__init__({}, len(frame))
         self.frame_of_rows = frame
         self.read = len(frame) if read is None else read
         self.persons_left_out = persons_left_out
-        self.fields: dict[str, NDArray[Any]] = {}
         self.kept: list[str] = []
-        self.nodes: NDArray[np.int64] = np.zeros(len(frame), np.int64)
-        self.is_active: NDArray[np.bool_] = np.ones(len(frame), np.bool_)
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-        return len(self.frame_of_rows)
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:
@@ -87,77 +70,33 @@ class PlainEngine:
 
     def code(self, fields: Sequence[Field], kept: Sequence[str]) -> None:
         """Look the values of every row up."""
-        for field in fields:
-            codes = dict(zip(field.values.rows(), field.codes.tolist(), strict=True))
-            rows = self._plain(field.values.columns).rows()
-            self.fields[field.name] = np.array([codes[row] for row in rows], field.codes.dtype)
+        coded = looked_up(self._plain(self.frame_of_rows.columns), fields)
+        self.values |= {field.name: coded[field.name].astype(field.codes.dtype) for field in fields}
         self.kept = list(kept)
 
     def sample(self, draw: Draw, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """The fields of the rows that are drawn."""
-        drawn = draw.drawn(self.fields)
-        return {name: self.fields[name][drawn] for name in names}
+        drawn = draw.drawn(self.values)
+        return {name: self.values[name][drawn] for name in names}
 
     def derive(self, names: Sequence[str], work: Derive) -> None:
         """Add further fields to every row."""
-        self.fields |= work({name: self.fields[name] for name in names})
-
-    def count(self, requests: Sequence[CountRequest]) -> list[Counted]:
-        """Count nodes, one request after another."""
-        return [self._counted(request) for request in requests]
-
-    def _counted(self, request: CountRequest) -> Counted:
-        rows = self.is_active & np.isin(self.nodes, request.nodes)
-        if request.within is not None:
-            name, low, high = request.within
-            rows &= (self.fields[name] >= low) & (self.fields[name] < high)
-        keys = [self.nodes[rows]]
-        for name, starts in zip(request.by, request.starts, strict=True):
-            codes = self.fields[name][rows].astype(np.int64)
-            keys.append(first_of_runs(codes, starts) if starts else codes)
-        groups, of_row = np.unique(np.stack(keys), axis=1, return_inverse=True)
-        sums = np.zeros((len(request.sums), groups.shape[1]), np.int64)
-        for place, factors in enumerate(request.sums):
-            product = np.ones(int(rows.sum()), np.int64)
-            for factor in factors:
-                product *= self.fields[factor][rows].astype(np.int64)
-            np.add.at(sums[place], of_row.ravel(), product)
-        return Counted(groups[0], groups[1:], sums)
-
-    def route(self, moves: Sequence[Move], finished: Collection[int]) -> dict[int, int]:
-        """Give rows their new nodes, one move after another."""
-        self.is_active &= ~np.isin(self.nodes, list(finished))
-        self.is_active &= bool(moves)
-        for move in moves:
-            rows = self.is_active & (self.nodes == move.node)
-            codes = self.fields[move.field][rows]
-            if move.members is None:
-                part = np.searchsorted(move.starts, codes, side="right") - 1
-            else:
-                part = (~np.isin(codes, move.members)).astype(np.int64)
-            self.nodes[rows] = move.first + part
-        nodes, sizes = np.unique(self.nodes[self.is_active], return_counts=True)
-        return dict(zip(nodes.tolist(), sizes.tolist(), strict=True))
+        self.values |= work({name: self.values[name] for name in names})
 
     def take(self, nodes: Mapping[int, int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
         """The fields of the rows of finished nodes."""
         for node in nodes:
-            rows = ~self.is_active & (self.nodes == node)
-            yield node, {name: self.fields[name][rows] for name in names}
+            yield node, {name: self.values[name][self.node == -1 - node] for name in names}
 
     def write(self, placing: Placing, names: Sequence[str], path: Path, kind: str) -> Written:
         """Sort all rows and write them."""
-        ranks = placing.ranks({name: self.fields[name] for name in placing.fields})
+        ranks = placing.ranks({name: self.values[name] for name in placing.fields})
         raw = self.frame_of_rows.select(self.kept)
         raw = raw.cast({name: released(dtype) for name, dtype in raw.schema.items()})
         signs = [(1 / pl.col(name) < 0).not_() for name in self.kept if raw[name].dtype.is_float()]
-        texts = raw.with_columns(pl.col(pl.Categorical).cast(pl.String))
-        keys = texts.with_columns(pl.Series("\0rank", ranks))
-        order = keys.with_columns(sign.alias(f"\0sign{place}") for place, sign in enumerate(signs)).with_row_index(
-            "\0row"
-        )
-        by = ["\0rank", *self.kept, *(f"\0sign{place}" for place in range(len(signs)))]
-        rows = order.sort(by, nulls_last=False, maintain_order=True)["\0row"].to_numpy()
+        keys = raw.with_columns(pl.col(pl.Categorical).cast(pl.String), pl.Series("\0rank", ranks))
+        order = keys.select(pl.arg_sort_by("\0rank", *self.kept, *signs, nulls_last=False, maintain_order=True))
+        rows = order.to_series().to_numpy()
         regions = placing.regions[ranks[rows].astype(np.int64)]
         table = pl.DataFrame([raw[name][rows] if name in self.kept else regions[name] for name in names])
         write_table(table, path, kind)
@@ -187,14 +126,11 @@ def check_engine(opened: OpenFrame, *, seeds: Sequence[int] = (0, 1, 2)) -> None
         ...     yield PlainEngine(frame)
         >>> check_engine(opened, seeds=[0])
     """
-    for seed in seeds:
+    checks: list[tuple[Callable[..., None], Any]] = [(_check_values, seed) for seed in seeds]
+    checks += [(_check_routing, seed) for seed in seeds] + [(_check_writing, kind) for kind in FORMATS]
+    for check, case in checks:
         with tempfile.TemporaryDirectory() as place:
-            _check_values(opened, seed, Path(place))
-        with tempfile.TemporaryDirectory() as place:
-            _check_routing(opened, seed, Path(place))
-    for kind in FORMATS:
-        with tempfile.TemporaryDirectory() as place:
-            _check_writing(opened, kind, Path(place))
+            check(opened, case, Path(place))
 
 
 def random_frame(seed: int) -> pl.DataFrame:
@@ -260,17 +196,15 @@ def counted_plainly(coded: Mapping[str, Any], nodes: NDArray[np.int64], request:
     """What a request asks for, row by row."""
     groups: dict[Any, list[int]] = {}
     for row in np.flatnonzero(np.isin(nodes, request.nodes)).tolist():
-        if request.within is not None and not request.within[1] <= coded[request.within[0]][row] < request.within[2]:
+        values = {name: int(column[row]) for name, column in coded.items()}
+        if request.within is not None and not request.within[1] <= values[request.within[0]] < request.within[2]:
             continue
-        codes = [int(coded[name][row]) for name in request.by]
+        codes = [values[name] for name in request.by]
         for place, starts in enumerate(request.runs):
             codes[place] = max([start for start in starts if start <= codes[place]], default=codes[place])
         sums = groups.setdefault((int(nodes[row]), *codes), [0] * len(request.sums))
         for place, factors in enumerate(request.sums):
-            product = 1
-            for factor in factors:
-                product *= int(coded[factor][row])
-            sums[place] += product
+            sums[place] += prod(values[factor] for factor in factors)
     return groups
 
 

@@ -54,7 +54,7 @@ def test_moves_that_go_on(name, tmp_path):
         fields = random_fields(engine, 4)
         coded = looked_up(frame, fields)
         engine.code(fields, [])
-        sampled = SampledRows(coded)
+        sampled = SampledRows(coded, ROWS)
         assert engine.route(moves, []) == sampled.route(moves, [])
         request = CountRequest((1, 3, 7), ("code0",), ((), ("persons", "mass")))
         counted = engine.count([request])[0]

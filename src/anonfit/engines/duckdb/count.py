@@ -16,15 +16,15 @@ def _sum(factors: tuple[str, ...]) -> str:
 def count_query(request: CountRequest, table: str, *, every: bool) -> str:
     """The query that counts; `every` says that the request is about all nodes of the table."""
     fields = zip(request.by, request.starts, strict=True)
-    keys = [NODE, *(between(name, starts, list(map(str, starts))) if starts else name for name, starts in fields)]
-    named = [f"{key} AS key{index}" for index, key in enumerate(keys)]
+    keys = [between(name, starts, list(map(str, starts))) if starts else name for name, starts in fields]
+    named = [f"{NODE} AS node", *(f"{key} AS by{index}" for index, key in enumerate(keys))]
     sums = [f"{_sum(factors)} AS sum{index}" for index, factors in enumerate(request.sums)]
     conditions = [] if every else [node_list(request.nodes)]
     if request.within is not None:
         name, first, stop = request.within
         conditions.append(f"{name} >= {first} AND {name} < {stop}")
     where = f" WHERE {' AND '.join(f'({condition})' for condition in conditions)}" if conditions else ""
-    places = ", ".join(str(1 + index) for index in range(len(keys)))
+    places = ", ".join(str(1 + index) for index in range(len(named)))
     return f"SELECT {', '.join([*named, *sums])} FROM {table}{where} GROUP BY {places}"  # noqa: S608 - our names
 
 

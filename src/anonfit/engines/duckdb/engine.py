@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.engines.contract import Counted, CountRequest, Derive, Draw, Field, Move, Placing, Written
@@ -17,9 +19,6 @@ from anonfit.engines.duckdb.source import Connection, clean, file_rows
 from anonfit.engines.duckdb.write import BATCH, KeptColumn, write_sorted
 from anonfit.engines.memory.write import in_batches, plain, released
 from anonfit.errors import TooManyGroups
-
-if TYPE_CHECKING:
-    import polars as pl
 
 TYPES = {"u1": "UTINYINT", "u2": "USMALLINT", "u4": "UINTEGER", "i4": "INTEGER", "i8": "BIGINT"}
 """The types of columns that hold such whole numbers."""
@@ -56,9 +55,8 @@ class DuckDBEngine:
         missing value; rows that have no value of a column of `without_missing` are left out; `count` is the column of
         how many persons a row stands for.
         """
-        self.known_by = list(without_missing)
         self.connection = connection
-        self.lazy = scan
+        self.scan: Any = scan
         self.schema = {name: plain(dtype) for name, dtype in schema.items()}
         self.released = {name: released(dtype) for name, dtype in schema.items()}
         # Columns are named by their places: for DuckDB names that differ in case only are the same.
@@ -70,22 +68,18 @@ class DuckDBEngine:
         )
         source = f"SELECT {columns} FROM {rows}"  # noqa: S608 - our names
         self.read = int(connection.value(f"SELECT count(*) FROM {rows}"))  # noqa: S608
-        known = " AND ".join(f"{self.held[name]} IS NOT NULL" for name in without_missing)
-        where = f" WHERE {known}" if known else ""
+        gaps = " OR ".join(f"{self.held[name]} IS NULL" for name in without_missing) or "false"
         connection.run(f"CREATE VIEW all_rows AS {source}")
-        connection.run(f"CREATE VIEW source_rows AS SELECT * FROM all_rows{where}")  # noqa: S608
-        self.rows = int(connection.value("SELECT count(*) FROM source_rows")) if known else self.read
-        self.persons_left_out = self._left_out(count)
+        connection.run(f"CREATE VIEW source_rows AS SELECT * FROM all_rows WHERE NOT ({gaps})")  # noqa: S608
+        self.rows = int(connection.value("SELECT count(*) FROM source_rows")) if without_missing else self.read
+        self.persons_left_out = self.read - self.rows
+        if count is not None and without_missing:
+            persons = f"coalesce(sum(TRY_CAST({self.held[count]} AS BIGINT)), 0)"
+            self.persons_left_out = int(connection.value(f"SELECT {persons} FROM all_rows WHERE {gaps}"))  # noqa: S608
         self.columns: list[str] = []
         self.dictionaries: dict[str, pl.Series] = {}
         self.kept: list[str] = []
         self.active = {0: self.rows}
-
-    @property
-    def scan(self) -> pl.LazyFrame:
-        """The rows, some at a time."""
-        assert self.lazy is not None
-        return self.lazy
 
     def missing(self, names: Sequence[str]) -> dict[str, int]:
         """How many values are missing in columns that have missing values."""
@@ -95,28 +89,17 @@ class DuckDBEngine:
         gaps = self.connection.row(f"SELECT {counts} FROM source_rows")  # noqa: S608
         return {name: int(count) for name, count in zip(names, gaps, strict=True) if count}
 
-    def _left_out(self, count: str | None) -> int:
-        """Persons of the rows that were left out."""
-        if not self.known_by:
-            return 0
-        if count is None:
-            return self.read - self.rows
-        persons = f"coalesce(sum(TRY_CAST({self.held[count]} AS BIGINT)), 0)"
-        some = " OR ".join(f"{self.held[name]} IS NULL" for name in self.known_by)
-        return int(self.connection.value(f"SELECT {persons} FROM all_rows WHERE {some}"))  # noqa: S608
-
     def distinct_shares(self, names: Sequence[str]) -> dict[str, float]:
         """The share of different values among each column's known ones, 0 where it is far from 1."""
-        return {name: self._distinct_share(name) for name in names}
-
-    def _distinct_share(self, name: str) -> float:
-        column = self.held[name]
-        query = f"SELECT count({column}), approx_count_distinct({column}) FROM source_rows"  # noqa: S608
-        known, roughly = self.connection.row(query)
-        if known < 2 or roughly < 0.75 * known:
-            return 0.0
-        exact = self.connection.value(f"SELECT count(DISTINCT {column}) FROM source_rows")  # noqa: S608
-        return float(exact) / float(known)
+        shares = dict.fromkeys(names, 0.0)
+        for name in names:
+            column = self.held[name]
+            query = f"SELECT count({column}), approx_count_distinct({column}) FROM source_rows"  # noqa: S608
+            known, roughly = self.connection.row(query)
+            if known > 1 and roughly >= 0.75 * known:
+                exact = self.connection.value(f"SELECT count(DISTINCT {column}) FROM source_rows")  # noqa: S608
+                shares[name] = float(exact) / float(known)
+        return shares
 
     def distinct(self, names: Sequence[str]) -> tuple[pl.DataFrame, NDArray[np.int64]]:
         """The different combinations of some columns' values, missing ones too, and how many rows have each."""
@@ -129,8 +112,6 @@ class DuckDBEngine:
 
     def code(self, fields: Sequence[Field], kept: Sequence[str]) -> None:
         """Turn every row into its fields by looking its values up, and keep raw values; few texts are kept as ranks."""
-        import polars as pl
-
         self.dictionaries = {name: texts for name in kept if (texts := self._dictionary(name)) is not None}
         places = {name: f"raw{place}" for place, name in enumerate(kept)}
         lookups = [*fields, *(_rank_field(places[name], texts) for name, texts in self.dictionaries.items())]
@@ -162,8 +143,6 @@ class DuckDBEngine:
 
     def _dictionary(self, name: str) -> pl.Series | None:
         """The different texts of a column in rising order, missing first, if they are few."""
-        import polars as pl
-
         if self.schema[name] != pl.String:
             return None
         roughly = self.connection.value(f"SELECT approx_count_distinct({self.held[name]}) FROM source_rows")  # noqa: S608
@@ -193,12 +172,16 @@ class DuckDBEngine:
                     [*batch.columns, *map(pa.array, further.values())], names=[*held, *further]
                 )
 
-        self.connection.store_batches(NEXT, wider())
-        self.connection.run(f"DROP TABLE {ACTIVE}")
-        self.connection.run(f"ALTER TABLE {NEXT} RENAME TO {ACTIVE}")
+        self.connection.store(NEXT, wider())
+        self._go_on()
         self.columns += added
         self.connection.run(f"DROP TABLE {ASIDE}")
         self.connection.run(f"CREATE TABLE {ASIDE} AS SELECT * FROM {ACTIVE} LIMIT 0")  # noqa: S608
+
+    def _go_on(self) -> None:
+        """Let the next rows be the active ones."""
+        self.connection.run(f"DROP TABLE {ACTIVE}")
+        self.connection.run(f"ALTER TABLE {NEXT} RENAME TO {ACTIVE}")
 
     def count(self, requests: Sequence[CountRequest]) -> list[Counted]:
         """Count a batch of nodes, one grouped scan a request."""
@@ -208,20 +191,10 @@ class DuckDBEngine:
             every = exactly or self._are_many(request)
             if len(request.by) >= FEW_FIELDS:
                 self._refuse_many(request, every=every)
-            columns = self.connection.columns(count_query(request, ACTIVE, every=every))
-            numbers = [np.asarray(column).astype(np.int64) for column in columns]
+            groups = self.connection.frame(count_query(request, ACTIVE, every=every))
             if every and not exactly:
-                chosen = np.isin(numbers[0], request.nodes)
-                numbers = [column[chosen] for column in numbers]
-            by = 1 + len(request.by)
-            count = len(numbers[0])
-            results.append(
-                Counted(
-                    numbers[0],
-                    np.array(numbers[1:by], np.int64).reshape(len(request.by), count),
-                    np.array(numbers[by:], np.int64).reshape(len(request.sums), count),
-                )
-            )
+                groups = groups.filter(pl.col(NODE).is_in(request.nodes))
+            results.append(Counted.of(groups, request))
         return results
 
     def _are_many(self, request: CountRequest) -> bool:
@@ -260,8 +233,7 @@ class DuckDBEngine:
             f"CREATE TABLE {NEXT} AS SELECT {everything}, ({routed_node(moves, moved)})::UINTEGER AS {NODE} "  # noqa: S608
             f"FROM {ACTIVE} WHERE {node_list(moved)}"
         )
-        self.connection.run(f"DROP TABLE {ACTIVE}")
-        self.connection.run(f"ALTER TABLE {NEXT} RENAME TO {ACTIVE}")
+        self._go_on()
         nodes, sizes = self.connection.columns(f"SELECT {NODE}, count(*) FROM {ACTIVE} GROUP BY {NODE}")  # noqa: S608
         self.active = dict(zip(nodes.tolist(), sizes.tolist(), strict=True))
         return dict(self.active)
@@ -269,16 +241,13 @@ class DuckDBEngine:
     def take(self, nodes: Mapping[int, int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
         """Fetch the rows of several nodes in one scan, and part them here."""
         for batch in in_batches(nodes, TAKEN_ROWS):
-            yield from self._take(batch, names)
-
-    def _take(self, nodes: Sequence[int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
-        query = f"SELECT {NODE}, {', '.join(names)} FROM {ASIDE} WHERE {node_list(nodes)}"  # noqa: S608
-        of_row, *columns = self.connection.columns(query)
-        order = np.argsort(of_row, kind="stable")
-        edges = np.searchsorted(of_row[order], [*nodes, nodes[-1] + 1])
-        for index, node in enumerate(nodes):
-            chosen = order[edges[index] : edges[index + 1]]
-            yield node, {name: np.asarray(column)[chosen] for name, column in zip(names, columns, strict=True)}
+            query = f"SELECT {NODE}, {', '.join(names)} FROM {ASIDE} WHERE {node_list(batch)}"  # noqa: S608
+            of_row, *columns = self.connection.columns(query)
+            order = np.argsort(of_row, kind="stable")
+            edges = np.searchsorted(of_row[order], [*batch, batch[-1] + 1]).tolist()
+            for node, (first, last) in zip(batch, pairwise(edges), strict=True):
+                chosen = order[first:last]
+                yield node, {name: np.asarray(column)[chosen] for name, column in zip(names, columns, strict=True)}
 
     def write(self, placing: Placing, names: Sequence[str], path: Path, kind: str) -> Written:
         """Sort the rows in the database, and write them as they come out of it."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+import numpy as np
+
 from anonfit.engines.contract import Move
 
 NODE = "node"
@@ -23,23 +25,13 @@ def node_list(nodes: Collection[int]) -> str:
     return f"{NODE} BETWEEN {low} AND {high} AND ({bits}::BIGINT >> ({NODE} - {low})::BIGINT) & 1 = 1"
 
 
-def _runs(members: Sequence[int]) -> list[tuple[int, int]]:
-    """The runs of codes that a set consists of."""
-    runs: list[tuple[int, int]] = []
-    for code in sorted(members):
-        if runs and runs[-1][1] == code - 1:
-            runs[-1] = (runs[-1][0], code)
-        else:
-            runs.append((code, code))
-    return runs
-
-
 def _in_set(column: str, members: Sequence[int]) -> str:
     """The condition that a code is in a set, as short as it can be said."""
-    runs = _runs(members)
-    if 2 * len(runs) < len(members):
-        return " OR ".join(f"{column} BETWEEN {low} AND {high}" for low, high in runs)
-    return f"{column} IN ({', '.join(str(code) for code in sorted(members))})" if members else "false"
+    codes = np.sort(np.array(members, np.int64))
+    runs = np.split(codes, np.flatnonzero(np.diff(codes) > 1) + 1)
+    if 2 * len(runs) < len(codes):
+        return " OR ".join(f"{column} BETWEEN {run[0]} AND {run[-1]}" for run in runs)
+    return f"{column} IN ({', '.join(map(str, codes.tolist()))})" if members else "false"
 
 
 def between(column: str, starts: Sequence[int], parts: Sequence[str]) -> str:

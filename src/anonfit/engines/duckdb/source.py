@@ -13,6 +13,8 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import polars as pl
+
 from anonfit.engines.contract import Opening
 from anonfit.errors import EngineError, MissingPackage
 from anonfit.runtime.process import available_memory, thread_count
@@ -20,8 +22,6 @@ from anonfit.tables.ingesting import ingest, scan_of
 from anonfit.tables.reading import ReadOptions
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from anonfit.engines.duckdb.engine import DuckDBEngine
 
 
@@ -79,7 +79,7 @@ class Connection:
                 raise self._full() from None
             raise EngineError(
                 f"engine duckdb: reading or spilling failed ({type(error).__name__}); look whether the source and the "
-                f"spill folder {self._place()} can be read and written."
+                f"spill folder {self.folder.parent.parent} can be read and written."
             ) from None
         except duckdb.Error as error:
             raise EngineError(
@@ -88,13 +88,9 @@ class Connection:
 
     def _full(self) -> EngineError:
         return EngineError(
-            f"engine duckdb: the disk of the spill folder {self._place()} is full; free some, or name another place "
-            "by engine.spill."
+            f"engine duckdb: the disk of the spill folder {self.folder.parent.parent} is full; free some, or name "
+            "another place by engine.spill."
         )
-
-    def _place(self) -> Path:
-        """The folder that was named for spilling."""
-        return self.folder.parent.parent
 
     def run(self, query: str) -> None:
         """Run a statement."""
@@ -115,8 +111,6 @@ class Connection:
 
     def frame(self, query: str) -> pl.DataFrame:
         """A result as a frame."""
-        import polars as pl
-
         frame = pl.from_arrow(self._result_of(lambda: self.duckdb.sql(query).to_arrow_table()))
         assert isinstance(frame, pl.DataFrame)
         return frame
@@ -131,21 +125,16 @@ class Connection:
                 return
             yield batch
 
-    def store(self, table: str, frame: pl.DataFrame) -> None:
-        """A frame as a table."""
-        arrow = frame.to_arrow()
-        self.duckdb.register("frame_to_store", arrow)
-        try:
-            self.run(f"CREATE TABLE {table} AS SELECT * FROM frame_to_store")  # noqa: S608 - our name
-        finally:
-            self.duckdb.unregister("frame_to_store")
-
-    def store_batches(self, table: str, batches: Iterator[Any]) -> None:
-        """Batches of Arrow, at least one, as a table; none is made before it is stored."""
+    def store(self, table: str, rows: pl.DataFrame | Iterator[Any]) -> None:
+        """A frame, or batches of Arrow, at least one, as a table; no batch is made before it is stored."""
         import pyarrow as pa
 
-        first = next(batches)
-        self.duckdb.register("rows_to_store", pa.RecordBatchReader.from_batches(first.schema, chain([first], batches)))
+        if isinstance(rows, pl.DataFrame):
+            content: Any = rows.to_arrow()
+        else:
+            first = next(rows)
+            content = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
+        self.duckdb.register("rows_to_store", content)
         try:
             self.run(f"CREATE TABLE {table} AS SELECT * FROM rows_to_store")  # noqa: S608 - our name
         finally:
@@ -163,14 +152,16 @@ def connect(folder: Path, *, memory: int | None = None, threads: int = 1) -> Ite
     connection = duckdb.connect(":memory:")
     worker = ThreadPoolExecutor(1, "anonfit-duckdb")
     try:
-        connection.execute(f"SET temp_directory = {text(str(folder))}")
-        connection.execute(f"SET threads = {threads}")
-        connection.execute("SET preserve_insertion_order = false")
-        connection.execute("SET perfect_ht_threshold = 20")
-        connection.execute("SET autoinstall_known_extensions = false")
-        if memory is not None:
-            connection.execute(f"SET memory_limit = '{memory}B'")
-        connection.execute("SET enable_progress_bar = false")  # it would go to standard output
+        settings = {
+            "temp_directory": text(str(folder)),
+            "threads": threads,
+            "preserve_insertion_order": "false",
+            "perfect_ht_threshold": 20,
+            "autoinstall_known_extensions": "false",
+            "enable_progress_bar": "false",  # it would go to standard output
+        }
+        for name, value in (settings | ({} if memory is None else {"memory_limit": f"'{memory}B'"})).items():
+            connection.execute(f"SET {name} = {value}")
         yield Connection(connection, folder, memory, worker)
     finally:
         connection.interrupt()
@@ -206,8 +197,6 @@ def file_rows(files: Sequence[Path]) -> tuple[dict[str, str], str]:
     """The columns of files by names of our own, and the rows of the files under these names. Folders such as `age=7`
     say nothing about rows.
     """
-    import polars as pl
-
     places = {name: f"column{place}" for place, name in enumerate(pl.read_parquet_schema(files[0]))}
     paths = ", ".join(text(str(path)) for path in files)
     return places, f"read_parquet([{paths}], hive_partitioning = false) AS file({', '.join(places.values())})"
@@ -215,8 +204,6 @@ def file_rows(files: Sequence[Path]) -> tuple[dict[str, str], str]:
 
 def clean(column: str, dtype: pl.DataType, missing: Sequence[str]) -> str:
     """A source column in which nothing but NULL is missing."""
-    import polars as pl
-
     if isinstance(dtype, pl.String) and missing:
         return f"CASE WHEN {column} IN ({', '.join(text(word) for word in missing)}) THEN NULL ELSE {column} END"
     if dtype.is_float():

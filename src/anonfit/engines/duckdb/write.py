@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from anonfit.engines.contract import Placing, Written
 from anonfit.engines.duckdb.source import Connection
 from anonfit.engines.memory.write import sink
-
-if TYPE_CHECKING:
-    import polars as pl
 
 BATCH = 1 << 18
 """Rows that are on their way at once."""
@@ -36,7 +35,7 @@ def _place(connection: Connection, table: str, placing: Placing, raw: Sequence[s
             values = [batch.column(len(fields) + place) for place in range(len(raw))]
             yield pa.RecordBatch.from_arrays([pa.array(placing.ranks(codes)), *values], names=["rank", *raw])
 
-    connection.store_batches(PLACED, placed())
+    connection.store(PLACED, placed())
     connection.run(f"DROP TABLE {table}")
 
 
@@ -74,8 +73,6 @@ def write_sorted(
     kind: str,
 ) -> Written:
     """Write the rows of a table, whose raw columns `kept` are raw0, raw1, …"""
-    import polars as pl
-
     stored = {name: f"raw{place}" for place, name in enumerate(kept)}
     raw = {place: kept[name] for name, place in stored.items()}
     _place(connection, table, placing, list(raw))

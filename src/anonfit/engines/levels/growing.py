@@ -8,22 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from threading import local
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.contract import Finishing, OutOfCore
-from anonfit.engines.levels.splitting import Layout, LevelNode, LevelSplitter
-from anonfit.engines.memory.engine import Grower, OpenNode, count_run
-from anonfit.engines.memory.forms import View, make_scratch
-from anonfit.engines.memory.growing import Subtree, breadth_first, grow_subtree, join_subtrees, region_sizes
-from anonfit.engines.memory.layout import Rows, Shape, rows_of
+from anonfit.engines.levels.splitting import KernelLayout, LevelNode, LevelSplitter
+from anonfit.engines.memory.engine import Grower, OpenNode
+from anonfit.engines.memory.growing import Subtree, breadth_first, join_subtrees, region_sizes
+from anonfit.engines.memory.layout import Shape
 from anonfit.engines.memory.selecting import RowSelector
-from anonfit.engines.memory.splitting import signed_key
 from anonfit.engines.tree import Tree
-from anonfit.runtime.compiling import shared
 from anonfit.runtime.process import thread_count
 
 
@@ -32,48 +28,26 @@ class Finisher:
     sent to another process.
     """
 
-    def __init__(self, layout: Layout, k: int, nodes: Mapping[int, OpenNode]) -> None:
+    def __init__(self, layout: KernelLayout, k: int, nodes: Mapping[int, OpenNode]) -> None:
         self.layout, self.k, self.nodes = layout, k, nodes
-        self.shared_forms = layout.forms.shared()
-        self.own = local()
         self.selector = layout.selector(k)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """What another process makes its own from."""
-        return Finisher, (self.layout, self.k, self.nodes)
-
-    def _scratch(self, rows: int) -> Any:
-        """Working memory of this thread for nodes of so many rows."""
-        if getattr(self.own, "rows", 0) < rows:
-            self.own.scratch = shared(make_scratch(self.layout.forms, rows))
-            self.own.rows = rows
-        return self.own.scratch
 
     def __call__(self, number: int, values: Mapping[str, NDArray[Any]]) -> Subtree:
         """The nodes below the node of a number, which has these rows, and the members of their sets."""
-        node, given = self.nodes[number], self.shared_forms
-        rows = len(next(iter(values.values())))
-        first = self.layout.pack(values, rows)
-        if node.selecting:
-            return self._selected(values, first, node)
-        packed, other = shared(first), shared(rows_of(np.empty_like(first.words)))
-        histogram = count_run(packed, self.layout.forms, given, 0, rows)
-        own = self._scratch(rows), 0, rows, histogram, node.span, node.tile
-        view = View(packed, given.columns, given.objective, *own)
-        grown: Subtree = grow_subtree(view, other, self.k, given.constraints, 0, signed_key(node.key))
-        return grown
+        node, rows = self.nodes[number], len(next(iter(values.values())))
+        selector = self._row_selector(values, rows) if node.selecting else None
+        grower = Grower(self.layout.pack(values, rows), self.layout.forms, self.k, selector=selector)
+        return grower.grow(grower.root(node.span, node.tile, node.key))
 
-    def _selected(self, values: Mapping[str, NDArray[Any]], first: Rows, node: OpenNode) -> Subtree:
-        """The same for a node that is still split for selections."""
-        shape, rows = self.layout.shape, len(first.words)
+    def _row_selector(self, values: Mapping[str, NDArray[Any]], rows: int) -> RowSelector:
+        """What still splits a node for selections."""
+        shape = self.layout.shape
         table, purpose, constraints = shape.with_rows(values, rows, has_counts=shape.has_counts)
         assert self.selector is not None
         assert purpose.selections is not None
         signatures = shape.signatures.of([values[name] for name in shape.signature_names], rows)
         purpose = replace(purpose, selections=replace(purpose.selections, signatures=signatures))
-        selector = RowSelector(self.selector, table, purpose, constraints)
-        grower = Grower(first, self.layout.forms, self.k, selector=selector)
-        return grower.grow(grower.root(node.span, node.tile, node.key))
+        return RowSelector(self.selector, table, purpose, constraints)
 
 
 HAND_OVER = 1 << 20
@@ -131,7 +105,7 @@ class LevelGrower(LevelSplitter):
         small = {
             node.number: OpenNode(node.number, node.span, node.tile, node.key, node.selecting) for node in self.small
         }
-        grow = Finisher(Layout.make(self.shape, self.whole, counted=False), self.k, small)
+        grow = Finisher(KernelLayout.make(self.shape, self.whole, counted=False), self.k, small)
         numbers, subtrees = [], []
         for number, below, sets in self._finished(sizes, grow) if sizes else ():
             numbers.append(number)

@@ -4,33 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import exp
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.criteria.targets import ClassTarget
 from anonfit.engines.contract import Counted, Counting, CountRequest, Draw, Move, first_of_run
 from anonfit.engines.levels.growing import LevelGrower
 from anonfit.engines.levels.splitting import LevelNode, LevelSplitter
+from anonfit.engines.memory import layout
 from anonfit.engines.memory.forms import PARTS, SIZES
 from anonfit.engines.memory.growing import CHILD, START
-from anonfit.engines.memory.layout import (
-    FROM,
-    GAP,
-    HIGH,
-    LOW,
-    MASS,
-    MISSING,
-    PERSONS,
-    SIZE,
-    TO,
-    Shape,
-    code_name,
-    target_names,
-)
+from anonfit.engines.memory.layout import Shape, code_name, target_names
 from anonfit.engines.memory.selecting import Split
 
 CHANCE = 1e-4
@@ -41,9 +30,7 @@ FACTORS = (12_582_917, 6_291_469, 3_145_739, 1_572_869, 786_433, 393_241, 196_61
 
 
 def draw_of(fields: Sequence[str], share: float) -> Draw:
-    """A draw of about this share of all rows, by what their fields hold: it is the same in every engine and whatever
-    the order of rows.
-    """
+    """A draw of about this share of all rows by what their fields hold: the same in every engine and order of rows."""
     factors = tuple(FACTORS[place % len(FACTORS)] - place for place in range(len(fields)))
     return Draw(tuple(fields), factors, int(share * Draw.MODULUS))
 
@@ -66,12 +53,11 @@ def least_sampled(k: int, share: float) -> int:
 
 
 class SampledRows:
-    """Sampled rows, counted and routed as an engine does."""
+    """Rows in arrays, by field, counted and routed as an engine does."""
 
-    def __init__(self, values: Mapping[str, NDArray[Any]]) -> None:
-        self.values = {name: np.asarray(column).astype(np.int64) for name, column in values.items()}
-        self.rows = len(next(iter(self.values.values()))) if self.values else 0
-        self.node = np.zeros(self.rows, np.int64)
+    def __init__(self, values: Mapping[str, NDArray[Any]], rows: int) -> None:
+        self.values, self.rows = dict(values), rows
+        self.node = np.zeros(rows, np.int64)
 
     def count(self, requests: Sequence[CountRequest]) -> list[Counted]:
         """Count a batch of nodes."""
@@ -83,86 +69,58 @@ class SampledRows:
             name, first, stop = request.within
             inside &= (self.values[name] >= first) & (self.values[name] < stop)
         chosen = np.flatnonzero(inside)
-        keys = [self.node[chosen]]
-        for name, starts in zip(request.by, request.starts, strict=True):
-            codes = self.values[name][chosen]
-            keys.append(first_of_run(codes, starts) if starts else codes)
-        order = np.lexsort(keys[::-1])
-        keys = [key[order] for key in keys]
-        changes = np.zeros(len(chosen), np.bool_)
-        changes[:1] = True
-        for key in keys:
-            changes[1:] |= key[1:] != key[:-1]
-        begins = np.flatnonzero(changes)
-        sums = np.zeros((len(request.sums), len(begins)), np.int64)
+        keys = {"node": self.node[chosen]}
+        for place, (name, starts) in enumerate(zip(request.by, request.starts, strict=True)):
+            codes = self.values[name][chosen].astype(np.int64)
+            keys[f"by{place}"] = first_of_run(codes, starts) if starts else codes
+        sums = {}
         for place, factors in enumerate(request.sums):
-            product = np.ones(len(chosen), np.int64)
+            sums[f"sum{place}"] = np.ones(len(chosen), np.int64)
             for name in factors:
-                product *= self.values[name][chosen]
-            sums[place] = np.add.reduceat(product[order], begins) if len(begins) else 0
-        by = np.array([key[begins] for key in keys[1:]], np.int64).reshape(len(request.by), len(begins))
-        return Counted(keys[0][begins], by, sums)
+                sums[f"sum{place}"] *= self.values[name][chosen].astype(np.int64)
+        return Counted.of(pl.DataFrame(keys | sums).group_by(list(keys)).agg(pl.all().sum()), request)
 
     def route(self, moves: Sequence[Move], finished: Collection[int]) -> dict[int, int]:
-        """Send the rows of nodes to the parts of their splits; how many each part got."""
+        """Send rows to the parts of splits; how many rows each part got. A finished node n becomes -1 - n."""
+        ended = np.isin(self.node, list(finished))
+        self.node[ended] = -1 - self.node[ended]
         for move in moves:
             rows = np.flatnonzero(self.node == move.node)
-            codes = self.values[move.field][rows]
-            if move.members is None:
-                part = np.searchsorted(move.starts, codes, side="right") - 1
-            else:
-                part = (~np.isin(codes, move.members)).astype(np.int64)
-            self.node[rows] = move.first + np.maximum(part, 0)
-        gone = np.isin(self.node, list(finished))
-        nodes, sizes = np.unique(self.node[~gone], return_counts=True)
+            self.node[rows] = move.first + move.part_of(self.values[move.field][rows])
+        nodes, sizes = np.unique(self.node[self.node >= 0], return_counts=True)
         return dict(zip(nodes.tolist(), sizes.tolist(), strict=True))
-
-
-class Chosen(NamedTuple):
-    """A chosen split as kernels left it: the split, the lists of its parts, the sides of codes, the node's span and
-    tile, and whether selections chose it.
-    """
-
-    split: Any
-    lists: NDArray[Any]
-    side: NDArray[Any]
-    span: NDArray[np.int64]
-    tile: NDArray[np.uint8]
-    selecting: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A split that the sample advises: how rows move, and which nodes get some."""
+    """A split that the sample advises: how rows move, which nodes get some, and what kernels left of it: the split, the
+    lists of its parts, the sides of codes, the node's span and tile, and whether selections chose it.
+    """
 
     moves: tuple[Move, ...]
     parts: tuple[int, ...]
     """Nodes that have sampled rows."""
     empty: tuple[int, ...]
     """The other nodes that rows might go to: there the sample has none, and the table must have none."""
-    chosen: Chosen
+    split: Split
+    lists: NDArray[np.int64]
+    side: NDArray[np.uint8]
+    span: NDArray[np.int64]
+    tile: NDArray[np.uint8]
+    selecting: bool
 
 
-@dataclass(slots=True)
-class Plans:
-    """Planned splits, parents before their parts."""
+Plans: TypeAlias = dict[int, Planned]
+"""The planned splits of nodes, parents before their parts."""
 
-    of_node: dict[int, Planned] = field(default_factory=dict)
 
-    @property
-    def moves(self) -> list[Move]:
-        """All moves, in an order in which rows can take them."""
-        return [move for plan in self.of_node.values() for move in plan.moves]
-
-    def ends(self, node: int) -> Iterator[int]:
-        """The nodes that a node's rows may end in."""
-        waiting = [node]
-        while waiting:
-            reached = waiting.pop()
-            if reached not in self.of_node:
-                yield reached
-            else:
-                waiting += [*self.of_node[reached].parts, *self.of_node[reached].empty]
+def ends_of(plans: Plans, node: int) -> Iterator[int]:
+    """The nodes that a node's rows may end in."""
+    if node not in plans:
+        yield node
+        return
+    for part in (*plans[node].parts, *plans[node].empty):
+        yield from ends_of(plans, part)
 
 
 def _allowed(counting: Counting, shape: Shape, k: int, nodes: Sequence[int]) -> Callable[[Sequence[int]], bool]:
@@ -197,23 +155,23 @@ def plans_that_hold(plans: Plans, counting: Counting, shape: Shape, k: int, rows
     """
     allowed = _allowed(counting, shape, k, sorted(rows))
     held: set[int] = set()
-    for split_node, plan in reversed(plans.of_node.items()):
-        strays = any(rows.get(end) for node in plan.empty for end in plans.ends(node))
-        if not strays and all(part in held or allowed(list(plans.ends(part))) for part in plan.parts):
+    for split_node, plan in reversed(plans.items()):
+        strays = any(rows.get(end) for node in plan.empty for end in ends_of(plans, node))
+        if not strays and all(part in held or allowed(list(ends_of(plans, part))) for part in plan.parts):
             held.add(split_node)
     # What is below an undone split is undone with it.
-    kept: dict[int, Planned] = {}
+    kept: Plans = {}
     reached = {0}
-    for node, plan in plans.of_node.items():
+    for node, plan in plans.items():
         if node in reached and node in held:
             kept[node] = plan
             reached.update(plan.parts)
-    return Plans(kept)
+    return kept
 
 
 def moved_to(plans: Plans, new: Mapping[int, int], rows: Mapping[int, int]) -> list[Move]:
     """Moves that bring rows from where the plans sent them to the nodes of `new`; none if all are there already."""
-    goal = {end: number for node, number in new.items() for end in plans.ends(node) if rows.get(end)}
+    goal = {end: number for node, number in new.items() for end in ends_of(plans, node) if rows.get(end)}
     if all(end == number for end, number in goal.items()):
         return []
     # Undone splits leave gaps, so nodes get smaller numbers: a number is free when it is the next one's.
@@ -225,7 +183,7 @@ class Planner(LevelSplitter):
 
     def __init__(self, rows: SampledRows, shape: Shape, k: int, hand_over: int) -> None:
         super().__init__(rows, shape, k, hand_over)
-        self.plans = Plans()
+        self.plans: Plans = {}
 
     def plan(self) -> Plans:
         """The splits of all nodes that are too large to be handed over."""
@@ -240,22 +198,20 @@ class Planner(LevelSplitter):
 
     def attach(self, node: LevelNode, split: Split) -> tuple[Move, list[LevelNode]]:
         """Write a chosen split into the tree, and note it."""
-        size = int(self.columns.facts[SIZE, int(split[0])])
+        size = int(self.columns.facts[layout.SIZE, int(split[0])])
         lists, side = self.scratch.lists[[PARTS, SIZES], : int(split[1])].copy(), self.scratch.side[:size].copy()
-        chosen = Chosen(_safe(split, lists[0]), lists, side, node.span.copy(), node.tile.copy(), node.selecting)
+        chosen = _safe(split, lists[0]), lists, side, node.span.copy(), node.tile.copy(), node.selecting
         before = self.used
         move, children = super().attach(node, split)
         moves = self._from_inside(move, before)
         reached = {step.first + part for step in moves for part in range(step.parts)} - {step.node for step in moves}
         parts = tuple(child.number for child in children)
         empty = tuple(sorted(reached - set(parts)))
-        self.plans.of_node[node.number] = Planned(tuple(moves), parts, empty, chosen)
+        self.plans[node.number] = Planned(tuple(moves), parts, empty, *chosen)
         return move, children
 
     def _from_inside(self, move: Move, before: int) -> list[Move]:
-        """A split's moves: where its column was narrowed to what sampled rows have, rows that have something else go to
-        the nodes beside.
-        """
+        """A split's moves: rows outside of what the sample narrowed its column to go to the nodes beside."""
         if move.first == before:
             return [move]
         beside = self.nodes[before : move.first]
@@ -275,18 +231,19 @@ def start_on_sample(grower: LevelGrower, root: LevelNode, rows: int) -> list[Lev
     share = rows / engine.rows
     if share >= 1:
         return [root]
-    sampled = SampledRows(engine.sample(draw_of(_drawn_by(shape), share), shape.names))
+    values = engine.sample(draw_of(_drawn_by(shape), share), shape.names)
+    sampled = SampledRows(values, len(values[shape.names[0]]))
     if sampled.rows == 0:
         return [root]
     planner = Planner(sampled, shape, least_sampled(grower.k, share), max(1, int(grower.hand_over * share)))
     plans = planner.plan()
-    if not plans.of_node:
+    if not plans:
         return [root]
-    rows_of_node = engine.route(plans.moves, ())
+    rows_of_node = engine.route([move for plan in plans.values() for move in plan.moves], ())
     held = plans_that_hold(plans, engine, shape, grower.k, rows_of_node)
     nodes = _written(grower, root, held)
     for node, old in nodes:
-        node.rows = sum(rows_of_node.get(end, 0) for end in plans.ends(old))
+        node.rows = sum(rows_of_node.get(end, 0) for end in ends_of(plans, old))
     if moves := moved_to(plans, {old: node.number for node, old in nodes}, rows_of_node):
         engine.route(moves, ())
     return [node for node, _ in nodes]
@@ -300,18 +257,18 @@ def _drawn_by(shape: Shape) -> list[str]:
         if not isinstance(target, ClassTarget)
         for name in target_names(place, target)
     }
-    return [name for name in shape.names if name not in {PERSONS, MASS, *others}]
+    return [name for name in shape.names if name not in {layout.PERSONS, layout.MASS, *others}]
 
 
 def _written(grower: LevelGrower, root: LevelNode, plans: Plans) -> list[tuple[LevelNode, int]]:
     """Write planned splits into the grower's tree: the nodes at their ends, and the planned node that each is."""
     nodes = {0: root}
-    for number, plan in plans.of_node.items():
-        node, chosen = nodes.pop(number), plan.chosen
-        grower.scratch.lists[[PARTS, SIZES], : chosen.lists.shape[1]] = chosen.lists
-        grower.scratch.side[: len(chosen.side)] = chosen.side
-        node.span, node.tile, node.selecting = chosen.span.copy(), chosen.tile.copy(), chosen.selecting
-        _, children = grower.attach(node, chosen.split)
+    for number, plan in plans.items():
+        node = nodes.pop(number)
+        grower.scratch.lists[[PARTS, SIZES], : plan.lists.shape[1]] = plan.lists
+        grower.scratch.side[: len(plan.side)] = plan.side
+        node.span, node.tile, node.selecting = plan.span.copy(), plan.tile.copy(), plan.selecting
+        _, children = grower.attach(node, plan.split)
         nodes.update(zip(plan.parts, children, strict=True))
     for node in nodes.values():
         _widen(grower, node)
@@ -321,6 +278,6 @@ def _written(grower: LevelGrower, root: LevelNode, plans: Plans) -> list[tuple[L
 def _widen(grower: LevelGrower, node: LevelNode) -> None:
     """Let a node's span reach as far as its rows may: the sample's may reach less far."""
     facts, span = grower.columns.facts, node.span
-    has_missing = (facts[MISSING] == 1) & (span[FROM] == 0)
-    span[LOW], span[HIGH] = span[FROM] + has_missing, span[TO]
-    span[GAP] = has_missing
+    has_missing = (facts[layout.MISSING] == 1) & (span[layout.FROM] == 0)
+    span[layout.LOW], span[layout.HIGH] = span[layout.FROM] + has_missing, span[layout.TO]
+    span[layout.GAP] = has_missing

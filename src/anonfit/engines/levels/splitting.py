@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +14,9 @@ from numpy.typing import NDArray
 from anonfit.criteria.objectives import child_key, root_key
 from anonfit.criteria.targets import ClassTarget, ShareTarget, Sums, Target
 from anonfit.engines.contract import Counted, Counting, CountRequest, Move
+from anonfit.engines.memory import forms
 from anonfit.engines.memory.engine import OpenNode, TreeGrower, root_span
-from anonfit.engines.memory.forms import (
-    ABSENT,
-    LEAN,
-    PARTS,
-    SIZES,
-    SLOT,
-    SLOTS,
-    KernelForms,
-    Whole,
-    kernel_forms,
-    packing_of,
-)
+from anonfit.engines.memory.forms import ABSENT, KernelForms, Whole, kernel_forms, packing_of
 from anonfit.engines.memory.layout import (
     BIN,
     NARROW,
@@ -51,7 +41,7 @@ NOTHING = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class KernelLayout:
     """How kernels see rows. `always_counts` is for rows that stand for several: those that groups were made of."""
 
     shape: Shape
@@ -59,7 +49,7 @@ class Layout:
     always_counts: bool
 
     @classmethod
-    def make(cls, shape: Shape, whole: Whole, *, counted: bool) -> Layout:
+    def make(cls, shape: Shape, whole: Whole, *, counted: bool) -> KernelLayout:
         """The layout of rows that kernels count, or (`counted`) of groups that were counted outside: then every column
         has a place in a node's histogram.
         """
@@ -77,8 +67,7 @@ class Layout:
     def pack(self, values: Mapping[str, NDArray[Any]], rows: int) -> Rows:
         """Rows of these fields, packed; fields that are not given are 0."""
         has_counts = self.always_counts or self.shape.has_counts
-        packing, *_ = packing_of(*self.shape.with_rows(values, rows, has_counts=has_counts))
-        return pack(packing, rows)
+        return pack(packing_of(*self.shape.with_rows(values, rows, has_counts=has_counts)), rows)
 
 
 def whole_table(counting: Counting, shape: Shape) -> Whole:
@@ -116,61 +105,58 @@ def _target_sums(shape: Shape, place: int, target: Target) -> tuple[tuple[str, .
     return (*shape.mass, *names), (*shape.mass, *names, *names)
 
 
-@dataclass(frozen=True, slots=True)
-class Histograms:
-    """The histograms of several nodes, sparse: entries in the order of the nodes."""
+HistogramOf: TypeAlias = Callable[[int], NDArray[np.int64]]
+"""The histogram of a node, by its number."""
 
-    places: NDArray[np.int64]  # (entry,)
-    values: NDArray[np.int64]  # (entry,)
-    nodes: NDArray[np.int64]  # (node,) ascending
-    edges: NDArray[np.int64]  # (node + 1,) where each node's entries begin
-    length: int
+
+class ByNode:
+    """Entries parted by the nodes they are of."""
+
+    def __init__(self, nodes: NDArray[np.int64]) -> None:
+        self.order = np.argsort(nodes, kind="stable")
+        self.nodes = nodes[self.order]
 
     def of(self, node: int) -> NDArray[np.int64]:
-        """A node's histogram."""
-        index = int(np.searchsorted(self.nodes, node))
-        histogram = np.zeros(self.length, np.int64)
-        if index < len(self.nodes) and self.nodes[index] == node:
-            entries = slice(int(self.edges[index]), int(self.edges[index + 1]))
-            histogram[self.places[entries]] = self.values[entries]
-        return histogram
+        """The entries of a node."""
+        first, last = np.searchsorted(self.nodes, [node, node + 1])
+        return self.order[first:last]
 
 
-def count_nodes(counting: Counting, layout: Layout, nodes: Sequence[int]) -> Histograms:
-    """The histograms of a batch of nodes."""
+def count_nodes(counting: Counting, layout: KernelLayout, nodes: Sequence[int]) -> HistogramOf:
+    """The histogram of each of a batch of nodes."""
     requests = _histogram_requests(layout, tuple(nodes))
-    width = int(layout.forms.objective.settings[SLOTS])
-    of_entry, places, values = [], [], []
+    width = int(layout.forms.objective.settings[forms.SLOTS])
+    parts: list[list[NDArray[np.int64]]] = []
     results = counting.count([request for _, request, _ in requests])
     for (column, request, slots), counted in zip(requests, results, strict=True):
         place = (layout.forms.columns.facts[BIN, column] + counted.by[0]) * width
         if len(request.by) > 1:
             place = place + counted.by[1]  # a class
-        for slot, sums in zip(slots, counted.sums, strict=True):
-            of_entry.append(counted.nodes)
-            places.append(place + slot)
-            values.append(sums)
-    entry_nodes = np.concatenate(of_entry)
-    order = np.argsort(entry_nodes, kind="stable")
-    known, first = np.unique(entry_nodes[order], return_index=True)
-    edges = np.append(first, len(entry_nodes))
-    length = layout.forms.columns.bins * width
-    return Histograms(np.concatenate(places)[order], np.concatenate(values)[order], known, edges, length)
+        parts += [[counted.nodes, place + slot, sums] for slot, sums in zip(slots, counted.sums, strict=True)]
+    of_entry, places, values = map(np.concatenate, zip(*parts, strict=True))
+    by_node, length = ByNode(of_entry), layout.forms.columns.bins * width
+
+    def histogram_of(node: int) -> NDArray[np.int64]:
+        histogram, entries = np.zeros(length, np.int64), by_node.of(node)
+        histogram[places[entries]] = values[entries]
+        return histogram
+
+    return histogram_of
 
 
-def _histogram_requests(layout: Layout, nodes: tuple[int, ...]) -> list[tuple[int, CountRequest, list[int]]]:
+def _histogram_requests(layout: KernelLayout, nodes: tuple[int, ...]) -> list[tuple[int, CountRequest, list[int]]]:
     """What is asked of an engine for histograms: sums by code, and for each target with classes sums by code and class;
     with the column, and the slot of each sum.
     """
     shape, objective = layout.shape, layout.forms.objective
     sums: list[tuple[str, ...]] = []
     slots: list[int] = []
-    if objective.settings[LEAN] == 0:
+    if objective.settings[forms.LEAN] == 0:
         sums = [shape.persons, shape.mass] if shape.weighted else [shape.persons]
         slots = [0, 1] if shape.weighted else [0]
     classes = []
     for index, target in enumerate(shape.purpose.targets):
-        name, slot = target_name(index), int(objective.targets[SLOT, index])
+        name, slot = target_name(index), int(objective.targets[forms.SLOT, index])
         if isinstance(target, ClassTarget):
             classes.append((name, slot))
         else:
@@ -186,58 +172,33 @@ def _histogram_requests(layout: Layout, nodes: tuple[int, ...]) -> list[tuple[in
     return requests
 
 
-@dataclass(frozen=True, slots=True)
-class _Parted:
-    """What was counted, parted by nodes."""
-
-    counted: Counted
-    order: NDArray[np.int64]  # (group,)
-    nodes: NDArray[np.int64]  # (group,) in that order
-
-    @classmethod
-    def of(cls, counted: Counted) -> _Parted:
-        order = np.argsort(counted.nodes, kind="stable")
-        return cls(counted, order, counted.nodes[order])
-
-    def groups(self, node: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The groups of a node: what they are made by, and their sums. (field, group), (sum, group)"""
-        first, last = np.searchsorted(self.nodes, [node, node + 1])
-        chosen = self.order[first:last]
-        return self.counted.by[:, chosen], self.counted.sums[:, chosen]
-
-
-@dataclass(frozen=True, slots=True)
-class Tallies:
-    """The counts of columns: by signature, and by the values of each sensitive column."""
-
-    shape: Shape
-    of_column: Mapping[int, list[_Parted]]
-
-    def of(self, node: int, column: int) -> Tally:
-        """What a node's rows have of a column."""
-        first, *others = self.of_column[column]
-        by, sums = first.groups(node)
-        signatures = self.shape.signatures.of(list(by[1:]), by.shape[1])
-        sensitive = (parted.groups(node) for parted in others)
-        return Tally(
-            by[0],
-            signatures,
-            sums[-1],
-            sums[0],
-            tuple(SensitiveTally(codes, values, persons[0]) for (codes, values), persons in sensitive),
-        )
-
-
-def count_tallies(counting: Counting, shape: Shape, columns: Mapping[int, Sequence[int]]) -> Tallies:
-    """Count the columns that are given for each node."""
+def count_tallies(
+    counting: Counting, shape: Shape, columns: Mapping[int, Sequence[int]]
+) -> Callable[[int, int], Tally]:
+    """Count the columns that are given for each node; what a node's rows have of a column."""
     nodes: dict[int, list[int]] = {}
     for node, wanted in columns.items():
         for column in wanted:
             nodes.setdefault(column, []).append(node)
     requests = [request for column, some in nodes.items() for request in _node_requests(shape, column, tuple(some))]
-    counted = [_Parted.of(result) for result in counting.count(requests)] if requests else []
-    each = 1 + len(shape.constraints)
-    return Tallies(shape, {column: counted[each * at : each * (at + 1)] for at, column in enumerate(nodes)})
+    counted = [(result, ByNode(result.nodes)) for result in counting.count(requests)] if requests else []
+    step = 1 + len(shape.constraints)
+    of_column = {column: counted[step * place : step * (place + 1)] for place, column in enumerate(nodes)}
+
+    def tally_of(node: int, column: int) -> Tally:
+        first, *others = [_groups(result, by_node, node) for result, by_node in of_column[column]]
+        by, sums = first
+        signatures = shape.signatures.of(list(by[1:]), by.shape[1])
+        sensitive = tuple(SensitiveTally(codes, values, persons[0]) for (codes, values), persons in others)
+        return Tally(by[0], signatures, sums[-1], sums[0], sensitive)
+
+    return tally_of
+
+
+def _groups(counted: Counted, by_node: ByNode, node: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The groups of a node: what they are made by, and their sums. (field, group), (sum, group)"""
+    entries = by_node.of(node)
+    return counted.by[:, entries], counted.sums[:, entries]
 
 
 def _node_requests(shape: Shape, column: int, nodes: tuple[int, ...]) -> list[CountRequest]:
@@ -262,7 +223,7 @@ class LevelSplitter(TreeGrower):
     def __init__(self, counting: Counting, shape: Shape, k: int, hand_over: int) -> None:
         self.counting, self.shape, self.hand_over = counting, shape, hand_over
         self.whole = whole_table(counting, shape)
-        self.layout = layout = Layout.make(shape, self.whole, counted=True)
+        self.layout = layout = KernelLayout.make(shape, self.whole, counted=True)
         super().__init__(layout.forms, k)
         self.rows = layout.pack({}, 1)
         self.shared_rows = shared(self.rows)
@@ -282,15 +243,15 @@ class LevelSplitter(TreeGrower):
 
     def split_level(self, waiting: list[LevelNode]) -> tuple[list[Move], list[LevelNode], list[int]]:
         """Split the nodes of a level: what engines do for it, the parts that have rows, and nodes that stay whole."""
-        histograms = count_nodes(self.counting, self.layout, [node.number for node in waiting])
-        moves, children = self._select([node for node in waiting if node.selecting], histograms)
+        histogram_of = count_nodes(self.counting, self.layout, [node.number for node in waiting])
+        moves, children = self._select([node for node in waiting if node.selecting], histogram_of)
         moved = {move.node for move in moves}
         waiting = [node for node in waiting if node.number not in moved]
         regions: list[int] = []
         while waiting:
             asking: dict[int, list[LevelNode]] = {}
             for node in waiting:
-                histogram = histograms.of(node.number)
+                histogram = histogram_of(node.number)
                 split = self.choose(node, histogram)
                 if split[0] <= ABSENT:
                     asking.setdefault(ABSENT - split[0], []).append(node)
@@ -305,7 +266,9 @@ class LevelSplitter(TreeGrower):
             waiting = [node for nodes in asking.values() for node in nodes]
         return moves, children, regions
 
-    def _select(self, waiting: list[LevelNode], histograms: Histograms) -> tuple[list[Move], list[LevelNode]]:
+    def _select(
+        self, waiting: list[LevelNode], histogram_of: Callable[[int], NDArray[np.int64]]
+    ) -> tuple[list[Move], list[LevelNode]]:
         """Split nodes for selections: what engines do for it, and the parts that have rows. Nodes in which nothing is
         gained so are from now on split otherwise.
         """
@@ -313,13 +276,13 @@ class LevelSplitter(TreeGrower):
         children: list[LevelNode] = []
         if self.selector is None or not waiting:
             return moves, children
-        views = [self.view(node, self.shared_rows, 0, 0, histograms.of(node.number)) for node in waiting]
+        views = [self.view(node, self.shared_rows, 0, 0, histogram_of(node.number)) for node in waiting]
         spreads = [self.selector.spreads(view) for view in views]
         columns = {node.number: list(of_node) for node, of_node in zip(waiting, spreads, strict=True)}
-        tallies = count_tallies(self.counting, self.shape, columns)
+        tally_of = count_tallies(self.counting, self.shape, columns)
         for node, view, of_node in zip(waiting, views, spreads, strict=True):
-            tally_of = partial(tallies.of, node.number)
-            split = self.selector.choose(view, of_node, tally_of, self.scratch) if of_node else None
+            tally_of_column = partial(tally_of, node.number)
+            split = self.selector.choose(view, of_node, tally_of_column, self.scratch) if of_node else None
             if split is None:
                 node.selecting = False
                 continue
@@ -353,15 +316,15 @@ class LevelSplitter(TreeGrower):
         ]
         results = self.counting.count(requests)
         for (column, nodes), request, counted in zip(asking.items(), requests, results, strict=True):
-            parted = _Parted.of(counted)
+            by_node = ByNode(counted.nodes)
             for node in nodes:
-                by, sums = parted.groups(node.number)
+                by, sums = _groups(counted, by_node, node.number)
                 values: dict[str, NDArray[Any]] = dict(zip(request.by, by, strict=True))
                 node.taken[column] = self.layout.pack(values | {PERSONS: sums[0]}, by.shape[1])
 
     def attach(self, node: LevelNode, split: Split) -> tuple[Move, list[LevelNode]]:
         """Write a chosen split into the tree."""
-        sizes = self.scratch.lists[SIZES, : split[1]].tolist()
+        sizes = self.scratch.lists[forms.SIZES, : split[1]].tolist()
         view = self.view(node, self.shared_rows, 0, 0, NOTHING)
         first = self.write_split(node, view, split)
         children = []
@@ -376,4 +339,4 @@ class LevelSplitter(TreeGrower):
             size = int(self.columns.facts[SIZE, column])
             members = np.flatnonzero(self.scratch.side[:size] == 0).tolist()
             return Move(number, code_name(column), first, members=tuple(members))
-        return Move(number, code_name(column), first, tuple(self.scratch.lists[PARTS, :parts].tolist()))
+        return Move(number, code_name(column), first, tuple(self.scratch.lists[forms.PARTS, :parts].tolist()))

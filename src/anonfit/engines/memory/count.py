@@ -7,26 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.engines.memory.forms import (
-    CLASS,
-    CLASSES,
-    KIND,
-    LEAN,
-    LEFT,
-    MASS,
-    NUMBER,
-    OWN,
-    RANK,
-    RIGHT,
-    SLOT,
-    SLOTS,
-    STARTS,
-    TARGET_BIT,
-    TARGET_MASK,
-    KernelObjective,
-    Scratch,
-)
-from anonfit.engines.memory.layout import BIN, BIT, MASK, QUARTER, SIZE, Columns, Int, Rows
+from anonfit.engines.memory import forms, layout
+from anonfit.engines.memory.forms import KernelObjective, NodeView
+from anonfit.engines.memory.layout import Columns, Int, Rows
 from anonfit.runtime.compiling import inner, kernel
 
 HALF = 0xFFFF
@@ -45,8 +28,20 @@ def read(words: Any, bit: Int, mask: Int, row: Int) -> Any:
 @inner
 def number_of(words: Any, bit: Int, row: Int) -> Any:
     """The number of a row, which may be negative, that begins at a bit."""
-    value = read(words, bit, QUARTER, row)
+    value = read(words, bit, layout.QUARTER, row)
     return value - (1 << 32) if value >= 1 << 31 else value
+
+
+@inner
+def persons_in(words: Any, counts: Int, row: Int) -> Any:
+    """How many persons a row stands for."""
+    return np.int64(1) if counts < 0 else read(words, counts, layout.QUARTER, row)
+
+
+@inner
+def persons_at(persons: Any, row: Int) -> Any:
+    """How many persons a row stands for, from a list; of an empty one, one."""
+    return np.int64(persons[at(row)]) if persons.shape[0] > 0 else np.int64(1)
 
 
 @inner
@@ -55,7 +50,7 @@ def run_of(starts: Any, runs: Int, code: Int) -> Any:
     low, high = np.int64(0), np.int64(runs - 1)
     while low < high:
         middle = (low + high + 1) >> 1
-        if starts[middle] <= code:
+        if starts[at(middle)] <= code:
             low = middle
         else:
             high = middle - 1
@@ -78,29 +73,28 @@ def _add_row(
     words: Any, settings: Any, targets: Any, counts: Int, row: Int, sign: Int, places: Any, width: Int, sums: Any
 ) -> None:
     """Add what a row adds (times the sign) to the sums that begin at each of the places."""
-    persons = np.int64(1) if counts < 0 else read(words, counts, QUARTER, row)
-    mass = sign * persons
-    if settings[LEAN] == 0:
+    mass = sign * persons_in(words, counts, row)
+    if settings[forms.LEAN] == 0:
         for index in range(width):
             sums[at(places[index])] += mass
-        if settings[MASS] >= 0:
-            mass = sign * read(words, settings[MASS], QUARTER, row)
+        if settings[forms.MASS] >= 0:
+            mass = sign * read(words, settings[forms.MASS], layout.QUARTER, row)
             for index in range(width):
                 sums[at(places[index] + 1)] += mass
     for target in range(targets.shape[1]):
-        kind, slot, bit = targets[KIND, target], targets[SLOT, target], targets[TARGET_BIT, target]
-        if kind == CLASS:
-            slot += read(words, bit, targets[TARGET_MASK, target], row)
+        kind, slot, bit = targets[forms.KIND, target], targets[forms.SLOT, target], targets[forms.TARGET_BIT, target]
+        if kind == forms.CLASS:
+            slot += read(words, bit, targets[forms.TARGET_MASK, target], row)
             for index in range(width):
                 sums[at(places[index] + slot)] += mass
-        elif kind == NUMBER:
+        elif kind == forms.NUMBER:
             value = number_of(words, bit, row)
             first, second = mass * value, mass * value * value
             for index in range(width):
                 sums[at(places[index] + slot)] += first
                 sums[at(places[index] + slot + 1)] += second
         else:
-            for label in range(targets[CLASSES, target]):
+            for label in range(targets[forms.CLASSES, target]):
                 share = mass * read(words, bit + 16 * label, HALF, row)
                 for index in range(width):
                     sums[at(places[index] + slot + label)] += share
@@ -108,40 +102,34 @@ def _add_row(
 
 @kernel
 def count_rows(
-    rows: Rows,
-    columns: Columns,
-    objective: KernelObjective,
-    start: Int,
-    stop: Int,
-    sign: Int,
-    histogram: Any,
-    places: Any,
+    rows: Rows, columns: Columns, objective: KernelObjective, start: Int, stop: Int, sign: Int, histogram: Any
 ) -> None:
     """Add (sign 1) or take away (sign -1) the sums of rows start..stop in the histogram of the narrow columns."""
     bins, codes, words, first, counts = columns.narrow, rows.bytes, rows.words, columns.byte, columns.counts
     settings, targets = objective.settings, objective.targets
-    width, slots = bins.shape[0], settings[SLOTS]
+    width, slots = bins.shape[0], settings[forms.SLOTS]
     if counts < 0 and slots == 1:
         for row in range(start, stop):
             for index in range(width):
                 histogram[at(bins[index] + codes[at(row), at(first + index)])] += sign
         return
-    if counts < 0 and settings[LEAN] > 0 and targets.shape[1] == 1 and targets[TARGET_MASK, 0] == 255:
-        place = targets[TARGET_BIT, 0] >> 3
+    if counts < 0 and settings[forms.LEAN] > 0 and targets.shape[1] == 1 and targets[forms.TARGET_MASK, 0] == 255:
+        place = targets[forms.TARGET_BIT, 0] >> 3
         for row in range(start, stop):
             slot = np.int64(codes[at(row), at(place)])
             for index in range(width):
                 histogram[at((bins[index] + codes[at(row), at(first + index)]) * slots + slot)] += sign
         return
-    if counts < 0 and settings[MASS] < 0 and targets.shape[1] == 1 and targets[KIND, 0] == NUMBER:
+    if counts < 0 and settings[forms.MASS] < 0 and targets.shape[1] == 1 and targets[forms.KIND, 0] == forms.NUMBER:
         for row in range(start, stop):
-            value = number_of(words, targets[TARGET_BIT, 0], row)
+            value = number_of(words, targets[forms.TARGET_BIT, 0], row)
             for index in range(width):
                 place = (bins[index] + codes[at(row), at(first + index)]) * 3
                 histogram[at(place)] += sign
                 histogram[at(place + 1)] += sign * value
                 histogram[at(place + 2)] += sign * value * value
         return
+    places = np.empty(width, np.int64)
     for row in range(start, stop):
         for index in range(width):
             places[index] = (bins[index] + codes[at(row), at(first + index)]) * slots
@@ -171,10 +159,10 @@ def _sort_keys(keys: Any, count: Int, size: Int) -> Any:
 
 
 @inner
-def _present_dense(
-    lean: Int, slots: Int, histogram: Any, first: Int, low: Int, high: Int, codes: Any, own: Any, sums: Any
-) -> Any:
+def _present_dense(node: NodeView, histogram: Any, first: Int, low: Int, high: Int, codes: Any, own: Any) -> Any:
     """The codes low..high that somebody has."""
+    settings, sums = node.objective.settings, node.scratch.sums
+    slots, lean = settings[forms.SLOTS], settings[forms.LEAN]
     count = np.int64(0)
     for code in range(low, high + 1):
         place = (first + code) * slots
@@ -188,21 +176,11 @@ def _present_dense(
 
 
 @inner
-def _present_sorted(
-    rows: Rows,
-    columns: Columns,
-    objective: KernelObjective,
-    start: Int,
-    count: Int,
-    keys: Any,
-    codes: Any,
-    own: Any,
-    scratch: Scratch,
-) -> Any:
-    """The distinct codes of sorted keys: each is a code, and the row that has it or (if `is_plain`) its class."""
-    words, sums, places = rows.words, scratch.sums, scratch.places
-    settings, targets, counts = objective.settings, objective.targets, columns.counts
-    slots, lean, plain = settings[SLOTS], settings[LEAN], is_plain(settings, targets, counts)
+def _present_sorted(node: NodeView, keys: Any, plain: bool, codes: Any, own: Any) -> Any:
+    """The distinct codes of sorted keys: each is a code, and the row that has it or (if `plain`) its class."""
+    words, sums, places = node.rows.words, node.scratch.sums, node.scratch.places
+    settings, targets, counts = node.objective.settings, node.objective.targets, node.columns.counts
+    slots, start, count = settings[forms.SLOTS], node.start, node.stop - node.start
     used = np.int64(0)
     index = np.int64(0)
     while index < count:
@@ -212,112 +190,95 @@ def _present_sorted(
         for slot in range(slots):
             sums[at(place + slot)] = 0
         while index < count and keys[at(index)] >> np.uint64(32) == code:
-            what = np.int64(keys[at(index)] & np.uint64(QUARTER))
+            what = np.int64(keys[at(index)] & np.uint64(layout.QUARTER))
             if plain:
                 sums[at(place + what)] += 1
             else:
                 _add_row(words, settings, targets, counts, start + what, np.int64(1), places, np.int64(1), sums)
             index += 1
-        codes[at(used)], own[at(used)] = np.int64(code), persons_of(lean, sums, place)
+        codes[at(used)], own[at(used)] = np.int64(code), persons_of(settings[forms.LEAN], sums, place)
         used += 1
     return used
 
 
 @inner
-def is_plain(settings: Any, targets: Any, counts: Int) -> Any:
-    """Whether all that a row adds is one person to one class."""
-    return counts < 0 and settings[LEAN] > 0 and targets.shape[1] == 1
-
-
-@inner
-def present(
-    rows: Rows,
-    columns: Columns,
-    objective: KernelObjective,
-    column: Int,
-    start: Int,
-    stop: Int,
-    histogram: Any,
-    low: Int,
-    high: Int,
-    codes: Any,
-    own: Any,
-    scratch: Scratch,
-) -> Any:
+def present(node: NodeView, column: Int, low: Int, high: Int, codes: Any, own: Any) -> Any:
     """Fill `codes`, `own` and the sums of codes with the codes between low and high that the node's rows have, and the
     persons of each; how many.
     """
-    facts, settings, targets, sums = columns.facts, objective.settings, objective.targets, scratch.sums
-    slots, lean, counts = settings[SLOTS], settings[LEAN], columns.counts
-    if facts[BIN, column] >= 0:
-        return _present_dense(lean, slots, histogram, facts[BIN, column], low, high, codes, own, sums)
-    words, bit, mask = rows.words, facts[BIT, column], facts[MASK, column]
-    count, plain = stop - start, is_plain(settings, targets, counts)
-    dense, keys, places = scratch.dense, scratch.keys, scratch.places
+    facts, settings, targets = node.columns.facts, node.objective.settings, node.objective.targets
+    slots, counts, start, stop = settings[forms.SLOTS], node.columns.counts, node.start, node.stop
+    if facts[layout.BIN, column] >= 0:
+        return _present_dense(node, node.histogram, facts[layout.BIN, column], low, high, codes, own)
+    words, bit, mask = node.rows.words, facts[layout.BIT, column], facts[layout.MASK, column]
+    # Whether all that a row adds is one person to one class.
+    plain = counts < 0 and settings[forms.LEAN] > 0 and targets.shape[1] == 1
+    dense, keys, places, count = node.scratch.dense, node.scratch.keys, node.scratch.places, stop - start
     if count * 4 > (high - low) * slots or count > keys.shape[1]:
         for row in range(start, stop):
             place = read(words, bit, mask, row) * slots
             if plain:
-                dense[at(place + read(words, targets[TARGET_BIT, 0], targets[TARGET_MASK, 0], row))] += 1
+                label = read(words, targets[forms.TARGET_BIT, 0], targets[forms.TARGET_MASK, 0], row)
+                dense[at(place + label)] += 1
             else:
                 places[0] = place
                 _add_row(words, settings, targets, counts, row, np.int64(1), places, np.int64(1), dense)
-        used = _present_dense(lean, slots, dense, np.int64(0), low, high, codes, own, sums)
+        used = _present_dense(node, dense, np.int64(0), low, high, codes, own)
         for place in range(low * slots, (high + 1) * slots):
             dense[at(place)] = 0
         return used
     for row in range(start, stop):
         what = row - start
         if plain:
-            what = read(words, targets[TARGET_BIT, 0], targets[TARGET_MASK, 0], row)
+            what = read(words, targets[forms.TARGET_BIT, 0], targets[forms.TARGET_MASK, 0], row)
         keys[0, at(row - start)] = np.uint64(read(words, bit, mask, row) << 32 | what)
-    source = _sort_keys(keys, count, facts[SIZE, column])
-    return _present_sorted(rows, columns, objective, start, count, keys[source], codes, own, scratch)
+    source = _sort_keys(keys, count, facts[layout.SIZE, column])
+    return _present_sorted(node, keys[source], plain, codes, own)
 
 
 @inner
-def persons_beside(rows: Rows, columns: Columns, column: Int, start: Int, stop: Int, elements: Int, lists: Any) -> None:
+def persons_beside(node: NodeView, column: Int, elements: Int) -> None:
     """Fill the lists LEFT and RIGHT: the persons with a row in elements up to each place of the order, and above it.
 
     Persons are not additive where a person has several rows: one may stand on both sides. The rows of a person are
     together, so its lowest and highest place are found in one pass, and counting those is additive.
     """
-    words, bit, mask, entity = rows.words, columns.facts[BIT, column], columns.facts[MASK, column], columns.entity
+    words, columns, lists = node.rows.words, node.columns, node.scratch.lists
+    bit, mask = columns.facts[layout.BIT, column], columns.facts[layout.MASK, column]
     for place in range(elements):
-        lists[LEFT, place] = 0
-        lists[RIGHT, place] = 0
-    row = np.int64(start)
-    while row < stop:
-        person = read(words, entity, QUARTER, row)
+        lists[forms.LEFT, place] = 0
+        lists[forms.RIGHT, place] = 0
+    row = np.int64(node.start)
+    while row < node.stop:
+        person = read(words, columns.entity, layout.QUARTER, row)
         lowest, highest = np.int64(elements), np.int64(-1)
-        while row < stop and read(words, entity, QUARTER, row) == person:
-            place = lists[RANK, run_of(lists[STARTS], elements, read(words, bit, mask, row))]
+        while row < node.stop and read(words, columns.entity, layout.QUARTER, row) == person:
+            place = lists[forms.RANK, run_of(lists[forms.STARTS], elements, read(words, bit, mask, row))]
             lowest = min(lowest, place)
             highest = max(highest, place)
             row += 1
-        lists[LEFT, lowest] += 1
-        lists[RIGHT, highest] += 1
+        lists[forms.LEFT, lowest] += 1
+        lists[forms.RIGHT, highest] += 1
     for place in range(1, elements):
-        lists[LEFT, place] += lists[LEFT, place - 1]
+        lists[forms.LEFT, place] += lists[forms.LEFT, place - 1]
     above = np.int64(0)
     for place in range(elements - 1, -1, -1):
-        here = lists[RIGHT, place]
-        lists[RIGHT, place] = above
+        here = lists[forms.RIGHT, place]
+        lists[forms.RIGHT, place] = above
         above += here
 
 
 @inner
-def persons_within(rows: Rows, columns: Columns, column: Int, start: Int, stop: Int, elements: Int, lists: Any) -> None:
+def persons_within(node: NodeView, column: Int, elements: Int) -> None:
     """Fill the list LEFT with the persons of each element alone (RIGHT remembers the last person seen there)."""
+    words, columns, lists = node.rows.words, node.columns, node.scratch.lists
     for element in range(elements):
-        lists[LEFT, element] = lists[OWN, element] if columns.entity < 0 else 0
-        lists[RIGHT, element] = -1
-    if columns.entity < 0:
-        return
-    words, bit, mask, entity = rows.words, columns.facts[BIT, column], columns.facts[MASK, column], columns.entity
-    for row in range(start, stop):
-        person = read(words, entity, QUARTER, row)
-        element = run_of(lists[STARTS], elements, read(words, bit, mask, row))
-        if lists[RIGHT, element] != person:
-            lists[RIGHT, element] = person
-            lists[LEFT, element] += 1
+        lists[forms.LEFT, element] = lists[forms.OWN, element] if columns.entity < 0 else 0
+        lists[forms.RIGHT, element] = -1
+    bit, mask = columns.facts[layout.BIT, column], columns.facts[layout.MASK, column]
+    for row in range(node.start, node.stop if columns.entity >= 0 else node.start):
+        person = read(words, columns.entity, layout.QUARTER, row)
+        element = run_of(lists[forms.STARTS], elements, read(words, bit, mask, row))
+        if lists[forms.RIGHT, element] != person:
+            lists[forms.RIGHT, element] = person
+            lists[forms.LEFT, element] += 1

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from threading import local
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.criteria.objectives import MEDIAN, SplitObjective, child_key, exponential, root_key
@@ -26,7 +28,7 @@ from anonfit.engines.memory.forms import (
     SLOTS,
     Constraint,
     KernelForms,
-    View,
+    NodeView,
     kernel_forms,
     make_scratch,
     whole_of,
@@ -42,8 +44,6 @@ from anonfit.runtime.process import thread_count
 from anonfit.tables.schema import CodedTable, Codes, Persons
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from anonfit.engines.memory.layout import Shape
 
 
@@ -59,8 +59,7 @@ def root_span(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
 def count_run(rows: Rows, forms: KernelForms, given: KernelForms, start: int, stop: int) -> NDArray[np.int64]:
     """The histogram of a run of rows, which are shared with the kernel as the forms `given` are."""
     histogram = np.zeros(forms.columns.bins * int(forms.objective.settings[SLOTS]), np.int64)
-    places = np.zeros(max(1, len(forms.columns.narrow)), np.int64)
-    count_rows(rows, given.columns, given.objective, start, stop, 1, histogram, places)
+    count_rows(rows, given.columns, given.objective, start, stop, 1, histogram)
     return histogram
 
 
@@ -93,29 +92,25 @@ class TreeGrower:
         self.scratch = make_scratch(self.forms, rows)
         self.shared_scratch = shared(self.scratch)
 
-    def view(self, node: OpenNode, rows: Rows, start: int, stop: int, histogram: NDArray[np.int64]) -> View:
+    def view(self, node: OpenNode, rows: Rows, start: int, stop: int, histogram: NDArray[np.int64]) -> NodeView:
         """A node as kernels see it; `rows` are shared with these."""
-        forms = self.shared_forms
-        own = histogram, node.span, node.tile
-        return View(rows, forms.columns, forms.objective, self.shared_scratch, start, stop, *own)
+        columns, objective, _ = self.shared_forms
+        of_node = start, stop, histogram, node.span, node.tile
+        return NodeView(rows, columns, objective, self.shared_scratch, self.k, *of_node)
 
-    def best_split(self, node: OpenNode, view: View) -> Split:
+    def best_split(self, node: OpenNode, view: NodeView) -> Split:
         """A node's split by the targets or the median."""
         if self.by_chance:
             numbers = [exponential(node.key, column) for column in range(self.scratch.splits.shape[1])]
             self.scratch.splits[CHANCE] = numbers
-        rows, columns, objective, scratch, start, stop, histogram, span, tile = view
-        constraints = self.shared_forms.constraints
-        chosen: Split = choose_split(
-            rows, columns, objective, self.k, constraints, start, stop, histogram, span, tile, scratch
-        )
+        chosen: Split = choose_split(view, self.shared_forms.constraints)
         return chosen
 
-    def make_region(self, node: OpenNode, view: View, buffer: int) -> None:
+    def make_region(self, node: OpenNode, view: NodeView, buffer: int) -> None:
         """Make a node a region."""
         self.nodes, self.used = growing.finish(self.nodes, self.used, node.number, view, buffer)
 
-    def write_split(self, node: OpenNode, view: View, split: Split) -> int:
+    def write_split(self, node: OpenNode, view: NodeView, split: Split) -> int:
         """Write a chosen split into the tree; the number of its first part."""
         own = self.members, self.filled
         self.nodes, self.used, first, self.members, self.filled = growing.attach(
@@ -123,7 +118,7 @@ class TreeGrower:
         )
         return int(first)
 
-    def part_of(self, view: View, split: Split, part: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    def part_of(self, view: NodeView, split: Split, part: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """The span and the tile of a part of a split."""
         span, tile = np.empty_like(view.span), np.empty_like(view.tile)
         growing.child_span(view, split, part, span, tile)
@@ -213,24 +208,22 @@ class Grower(TreeGrower):
         selecting = self.selector is not None
         return WaitingNode(0, span, tile, key, selecting, 0, self.rows, 0, self.count(0, 0, self.rows))
 
-    def partition(self, node: WaitingNode, split: Split) -> list[tuple[int, int]]:
+    def partition(self, node: WaitingNode, view: NodeView, split: Split) -> list[tuple[int, int]]:
         """Move a node's rows to their parts with two threads; the run of each part in the other buffer."""
-        source, target = self.shared_buffers[node.buffer], self.shared_buffers[1 - node.buffer]
-        column, parts, _, by_set = split
-        columns, scratch = self.shared_forms.columns, self.shared_scratch
-        sizes = self.scratch.lists[SIZES, :parts].copy()
+        target = self.shared_buffers[1 - node.buffer]
+        sizes = self.scratch.lists[SIZES, : split[1]].copy()
         if self.columns.counts >= 0:
-            count_parts(source, columns, column, parts, by_set, node.start, node.stop, scratch, sizes)
+            count_parts(view, split, sizes)
         edges = node.start + np.concatenate([[0], np.cumsum(sizes)])
         middle = (node.start + node.stop) // 2
 
         def move(start: int, stop: int, step: int, places: NDArray[np.int64]) -> None:
-            scatter(source, target, columns, column, parts, by_set, start, stop, step, scratch, places)
+            scatter(view, target, split, start, stop, step, places)
 
         self.each(move, (node.start, node.stop - 1), (middle, middle - 1), (1, -1), (edges[:-1].copy(), edges[1:] - 1))
-        return [(int(edges[part]), int(edges[part + 1])) for part in range(parts)]
+        return list(pairwise(edges.tolist()))
 
-    def choose(self, node: WaitingNode, view: View) -> Split:
+    def choose(self, node: WaitingNode, view: NodeView) -> Split:
         """A large node's split: by selections as long as they gain, then by the targets or the median."""
         if node.selecting:
             assert self.selector is not None
@@ -249,9 +242,9 @@ class Grower(TreeGrower):
             return []
         return self.parts(node, view, split, self.write_split(node, view, split))
 
-    def parts(self, node: WaitingNode, view: View, split: Split, first: int) -> list[WaitingNode]:
+    def parts(self, node: WaitingNode, view: NodeView, split: Split, first: int) -> list[WaitingNode]:
         """The parts of a split that have rows; the largest gets what is left of the node's histogram."""
-        runs = self.partition(node, split)
+        runs = self.partition(node, view, split)
         largest = max(range(len(runs)), key=lambda part: runs[part][1] - runs[part][0])
         rest = node.histogram
         children = []
@@ -276,7 +269,7 @@ class Grower(TreeGrower):
         rows, other = self.shared_buffers[node.buffer], self.shared_buffers[1 - node.buffer]
         view = self.view(node, rows, node.start, node.stop, node.histogram)._replace(scratch=self.own.scratch)
         constraints = self.shared_forms.constraints
-        grown: Subtree = growing.grow_subtree(view, other, self.k, constraints, node.buffer, signed_key(node.key))
+        grown: Subtree = growing.grow_subtree(view, other, constraints, node.buffer, signed_key(node.key))
         return grown
 
     def grow(self, root: WaitingNode) -> Subtree:
@@ -381,8 +374,6 @@ class MemoryEngine:
 
     def distinct_shares(self, names: Sequence[str]) -> dict[str, float]:
         """The share of different values among each column's known ones, 0 where it is far from 1."""
-        import polars as pl
-
         shares = dict.fromkeys(names, 0.0)
         roughly = self.frame.lazy().select(pl.col(list(names)).approx_n_unique()).collect()
         for name in names:

@@ -24,18 +24,8 @@ from anonfit.criteria.targets import (
     Target,
     by_entropy,
 )
-from anonfit.engines.memory.layout import (
-    BIN,
-    NARROW,
-    SIZE,
-    SPAN,
-    Columns,
-    Packing,
-    Rows,
-    TableFields,
-    add_table_fields,
-    describe,
-)
+from anonfit.engines.memory import layout
+from anonfit.engines.memory.layout import BIN, NARROW, SIZE, SPAN, Columns, Packing, Rows, describe
 from anonfit.privacy.models import DiversityModel, SensitiveColumn
 from anonfit.runtime.compiling import shared
 from anonfit.tables.schema import CodedTable, SplitMode, code_dtype
@@ -78,28 +68,14 @@ class KernelObjective(NamedTuple):
     logs: NDArray[np.float64]  # x ln x of whole numbers
 
 
-class ObjectiveFields(NamedTuple):
-    """The numbers of the fields that a purpose adds to packed rows."""
-
-    mass: int
-    targets: tuple[int, ...]
-
-
-def _target_fields(target: Target, packing: Packing) -> int:
-    """Add a target's fields; the first one's number."""
+def _target_values(target: Target) -> list[tuple[NDArray[Any], int]]:
+    """The values of a target's fields, and how many bytes each needs."""
     if isinstance(target, ClassTarget):
-        return packing.add(target.classes, code_dtype(target.width).itemsize)
+        return [(target.classes, code_dtype(target.width).itemsize)]
     if isinstance(target, NumberTarget):
-        return packing.add(target.multiples.astype(np.int32).view(np.uint32), 4)
+        return [(target.multiples.astype(np.int32).view(np.uint32), 4)]
     assert isinstance(target, ShareTarget)
-    fields = [packing.add(target.shares[:, label], 2) for label in range(target.shares.shape[1])]
-    return fields[0]
-
-
-def add_objective_fields(purpose: SplitObjective, packing: Packing) -> ObjectiveFields:
-    """Add what a purpose knows of rows to a packing."""
-    mass = -1 if purpose.masses is None else packing.add(purpose.masses, 4)
-    return ObjectiveFields(mass, tuple(_target_fields(target, packing) for target in purpose.targets))
+    return [(target.shares[:, label], 2) for label in range(target.width)]
 
 
 def _masses(purpose: SplitObjective, table: CodedTable) -> NDArray[np.int64]:
@@ -135,32 +111,28 @@ def whole_of(purpose: SplitObjective, table: CodedTable) -> Whole:
     return Whole(len(table.columns), table.rows, int(masses.sum()), sums)
 
 
-def make_objective(purpose: SplitObjective, whole: Whole, packing: Packing, fields: ObjectiveFields) -> KernelObjective:
-    """The kernels' form of a purpose, once the packing is settled."""
+def make_objective(purpose: SplitObjective, whole: Whole, packing: Packing) -> KernelObjective:
+    """The kernels' form of a purpose."""
     targets = purpose.targets
     lean = purpose.masses is None and bool(targets) and by_entropy(targets[0])
     slots = 0 if lean else 1 + (purpose.masses is not None)
     facts = np.zeros((7, len(targets)), np.int64)
     units = np.zeros(len(targets))
     for index, target in enumerate(targets):
-        field = fields.targets[index]
-        facts[TARGET_BIT, index], facts[TARGET_MASK, index] = packing.bit(field), packing.mask(field)
+        field = layout.target_names(index, target)[0]
+        facts[[TARGET_BIT, TARGET_MASK], index] = packing.bit(field), packing.mask(field)
         facts[SLOT, index], facts[ITSELF, index] = slots, target.column
         facts[MEASURED, index] = getattr(target, "measured_by", Impurity.ENTROPY)
         facts[KIND, index], facts[CLASSES, index], units[index] = _shape(target, purpose.unit)
         slots += facts[CLASSES, index] if facts[KIND, index] != NUMBER else 2
-    weights = np.ones(whole.columns)
-    if purpose.weights:
-        weights[:] = purpose.weights
+    weights = np.array(purpose.weights or [1.0] * whole.columns, np.float64)
     largest = float(weights.max(initial=0.0))
-    for column in range(len(weights)):
-        if not purpose.may_split(column):
-            weights[column] = -1.0
+    weights[[column for column in range(whole.columns) if not purpose.may_split(column)]] = -1.0
     factors = purpose.factors(whole.sums, whole.mass) if targets else ()
     rule = purpose.rule if purpose.weights else WeightRule.NONE
-    mass_field = packing.bit(fields.mass)
+    classes, mass = facts[CLASSES, 0] if lean else 0, packing.bit(layout.MASS)
     return KernelObjective(
-        settings=np.array([slots, facts[CLASSES, 0] if lean else 0, purpose.all_cuts, rule, mass_field], np.int64),
+        settings=np.array([slots, classes, purpose.all_cuts, rule, mass], np.int64),
         targets=facts,
         factors=np.stack([np.array(factors, dtype=np.float64), units]),
         weights=weights,
@@ -202,9 +174,7 @@ VALUE = 3  # the first of its values among those of all columns
 UNKNOWN = 4  # 1 where value 0 is the missing one
 
 OWN_ROWS, ABSENT = -1, -2
-"""In KernelConstraints.taken: models read the node's own rows; or there are none to read, and a column cannot be tested
-yet.
-"""
+"""In KernelConstraints.taken: models read the node's own rows; or these are elsewhere, and cannot be tested yet."""
 
 GROUP_LOGS = 1 << 14
 """Entries of the table of x ln x for groups: most have fewer persons."""
@@ -235,23 +205,15 @@ class Constraint:
     models: tuple[DiversityModel, ...]
 
 
-def add_constraint_fields(constraints: Sequence[Constraint], packing: Packing) -> tuple[int, ...]:
-    """Add the sensitive columns' codes to packed rows; the numbers of their fields."""
-    return tuple(
-        packing.add(constraint.codes, code_dtype(constraint.column.size).itemsize) for constraint in constraints
-    )
-
-
-def make_constraints(
-    constraints: Sequence[Constraint], packing: Packing, fields: tuple[int, ...], width: int
-) -> KernelConstraints:
-    """The kernels' form of some constraints on a table of `width` columns, once the packing is settled."""
+def make_constraints(constraints: Sequence[Constraint], packing: Packing, width: int) -> KernelConstraints:
+    """The kernels' form of some constraints on a table of `width` columns."""
     columns = [constraint.column for constraint in constraints]
     sizes = np.array([column.size for column in columns], np.int64)
     sensitive = np.zeros((5, len(constraints)), np.int64)
     sensitive[SENSITIVE_SIZE], sensitive[VALUE] = sizes, np.cumsum(sizes) - sizes
-    for index, (column, field) in enumerate(zip(columns, fields, strict=True)):
-        sensitive[SENSITIVE_BIT, index], sensitive[SENSITIVE_MASK, index] = packing.bit(field), packing.mask(field)
+    for index, column in enumerate(columns):
+        field = layout.sensitive_name(index)
+        sensitive[[SENSITIVE_BIT, SENSITIVE_MASK], index] = packing.bit(field), packing.mask(field)
         sensitive[UNKNOWN, index] = column.has_missing
     numbers = [np.zeros(column.size, np.int64) if column.numbers is None else column.numbers for column in columns]
     asked = [(index, model) for index, constraint in enumerate(constraints) for model in constraint.models]
@@ -349,7 +311,7 @@ class Scratch(NamedTuple):
     below: NDArray[np.int64]  # the sums of each side of a cut
     above: NDArray[np.int64]
     whole: NDArray[np.int64]  # the sums of the node
-    places: NDArray[np.int64]  # where the sums of a row's codes begin
+    places: NDArray[np.int64]  # (1,) where the sums of a row's code begin
     means: NDArray[np.float64]  # (entry,) what elements are ordered by
     histograms: NDArray[np.int64]  # (histogram, sum of a bin) of the nodes of a subtree
     span: NDArray[np.int64]  # (fact, column) of the node at hand
@@ -379,7 +341,7 @@ def make_scratch(forms: KernelForms, rows: int) -> Scratch:
         below=np.zeros(width, np.int64),
         above=np.zeros(width, np.int64),
         whole=np.zeros(width, np.int64),
-        places=np.zeros(max(1, len(columns.narrow)), np.int64),
+        places=np.zeros(1, np.int64),
         means=np.empty(entries, np.float64),
         histograms=np.empty((max(4, min(HISTOGRAMS, ENTRIES // max(length, 1))), length), np.int64),
         span=np.zeros((SPAN, size.shape[0]), np.int64),
@@ -391,13 +353,14 @@ def make_scratch(forms: KernelForms, rows: int) -> Scratch:
     )
 
 
-class View(NamedTuple):
+class NodeView(NamedTuple):
     """A node as kernels see it: its rows and their histogram, its span and tile, and all that is read beside them."""
 
     rows: Rows
     columns: Columns
     objective: KernelObjective
     scratch: Scratch
+    k: int
     start: int
     stop: int
     histogram: Any
@@ -411,15 +374,16 @@ def tiled_modes(purpose: SplitObjective) -> set[SplitMode]:
     return modes if purpose.selections is None else {SplitMode.BINARY, SplitMode.SUBSET}
 
 
-def packing_of(
-    table: CodedTable, purpose: SplitObjective, constraints: Sequence[Constraint]
-) -> tuple[Packing, TableFields, ObjectiveFields, tuple[int, ...]]:
-    """How rows are packed, and the numbers of the fields of the table, the purpose and the constraints."""
-    packing = Packing()
-    fields = add_table_fields(table, packing)
-    of_purpose, of_constraints = add_objective_fields(purpose, packing), add_constraint_fields(constraints, packing)
-    packing.settle()
-    return packing, fields, of_purpose, of_constraints
+def packing_of(table: CodedTable, purpose: SplitObjective, constraints: Sequence[Constraint]) -> Packing:
+    """How rows are packed. The table's own fields come first: kernels read codes of one byte in one go."""
+    fields = layout.table_fields(table)
+    if purpose.masses is not None:
+        fields[layout.MASS] = purpose.masses, 4
+    for index, target in enumerate(purpose.targets):
+        fields.update(zip(layout.target_names(index, target), _target_values(target), strict=True))
+    for index, constraint in enumerate(constraints):
+        fields[layout.sensitive_name(index)] = constraint.codes, code_dtype(constraint.column.size).itemsize
+    return Packing(fields)
 
 
 def kernel_forms(
@@ -431,9 +395,9 @@ def kernel_forms(
     narrow_size: int = NARROW,
 ) -> tuple[Packing, KernelForms]:
     """How rows are packed, and what kernels read beside them."""
-    packing, fields, of_purpose, of_constraints = packing_of(table, purpose, constraints)
+    packing = packing_of(table, purpose, constraints)
     return packing, KernelForms(
-        describe(table, packing, fields, tiled=tiled_modes(purpose), narrow_size=narrow_size),
-        make_objective(purpose, whole, packing, of_purpose),
-        make_constraints(constraints, packing, of_constraints, len(table.columns)) if constraints else None,
+        describe(table, packing, tiled=tiled_modes(purpose), narrow_size=narrow_size),
+        make_objective(purpose, whole, packing),
+        make_constraints(constraints, packing, len(table.columns)) if constraints else None,
     )

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.engines.memory import forms, layout
 from anonfit.engines.memory.candidates import inner_range, tighten
 from anonfit.engines.memory.count import count_rows
-from anonfit.engines.memory.forms import PARTS, RULE, KernelConstraints, View
-from anonfit.engines.memory.layout import FROM, GAP, HIGH, LOW, MODE, SIZE, SPAN, TILE, TO, Columns, Int, Rows
+from anonfit.engines.memory.forms import KernelConstraints, NodeView
+from anonfit.engines.memory.layout import Columns, Int, Rows
 from anonfit.engines.memory.route import divide, persons_between
 from anonfit.engines.memory.splitting import BY_CHANCE, choose_split, draw, part_key
 from anonfit.engines.tree import Tree
@@ -23,41 +24,52 @@ from anonfit.tables.schema import SplitMode
 
 
 @inner
+def _copy(source: Any, target: Any) -> None:
+    """Copy all entries to the beginning of an array: numba's own assignment would look for overlaps."""
+    entries, places = source.ravel(), target.ravel()
+    for entry in range(entries.shape[0]):
+        places[entry] = entries[entry]
+
+
+@inner
+def _clear(row: Any) -> None:
+    for entry in range(row.shape[0]):
+        row[entry] = 0
+
+
+@inner
 def _fit_span(columns: Columns, column: Int, span: Any, tile: Any) -> None:
     """Bring FROM and TO of a column to the first and last code of its tile."""
-    held = columns.facts[TILE, column]
+    held = columns.facts[layout.TILE, column]
     first, last = np.int64(-1), np.int64(-1)
-    for code in range(columns.facts[SIZE, column]):
+    for code in range(columns.facts[layout.SIZE, column]):
         if tile[held + code] == 1:
             last = np.int64(code)
             if first < 0:
                 first = np.int64(code)
-    span[FROM, column], span[TO, column] = first, last
+    span[layout.FROM, column], span[layout.TO, column] = first, last
 
 
 @kernel
-def child_span(node: View, split: Any, part: Int, child: Any, inner_tile: Any) -> None:
+def child_span(node: NodeView, split: Any, part: Int, child: Any, inner_tile: Any) -> None:
     """The span and the tile of a part of a split, written to `child` and `inner_tile`."""
     facts, span, lists, side = node.columns.facts, node.span, node.scratch.lists, node.scratch.side
     column, parts, _, by_set = split
-    for fact in range(SPAN):
-        for other in range(span.shape[1]):
-            child[fact, other] = span[fact, other]
-    for entry in range(inner_tile.shape[0]):
-        inner_tile[entry] = node.tile[entry]
-    first, last = span[FROM, column], span[TO, column]
+    _copy(span, child)
+    _copy(node.tile, inner_tile)
+    first, last = span[layout.FROM, column], span[layout.TO, column]
     if by_set == 0:
-        first = lists[PARTS, part]
+        first = lists[forms.PARTS, part]
         if part + 1 < parts:
-            last = lists[PARTS, part + 1] - 1
-        child[FROM, column], child[TO, column] = first, last
-        child[LOW, column] = max(first, span[LOW, column])
-        child[HIGH, column] = min(last, span[HIGH, column])
+            last = lists[forms.PARTS, part + 1] - 1
+        child[layout.FROM, column], child[layout.TO, column] = first, last
+        child[layout.LOW, column] = max(first, span[layout.LOW, column])
+        child[layout.HIGH, column] = min(last, span[layout.HIGH, column])
         if first > 0:
-            child[GAP, column] = 0
-    held = facts[TILE, column]
+            child[layout.GAP, column] = 0
+    held = facts[layout.TILE, column]
     if held >= 0:
-        for code in range(facts[SIZE, column]):
+        for code in range(facts[layout.SIZE, column]):
             if side[code] != part if by_set == 1 else code < first or code > last:
                 inner_tile[held + code] = 0
         _fit_span(node.columns, column, child, inner_tile)
@@ -77,13 +89,11 @@ BINARY = int(SplitMode.BINARY)
 
 @inner
 def _room(table: Any, needed: Int) -> Any:
-    """The table, or a larger copy of it, with at least so many rows."""
+    """The table, or a larger copy of it, with at least so many entries."""
     if needed <= table.shape[0]:
         return table
-    larger = np.empty((max(2 * table.shape[0], needed), table.shape[1]), table.dtype)
-    for row in range(table.shape[0]):
-        for entry in range(table.shape[1]):
-            larger[row, entry] = table[row, entry]
+    larger = np.empty((max(2 * table.shape[0], needed), *table.shape[1:]), table.dtype)
+    _copy(table, larger)
     return larger
 
 
@@ -100,20 +110,19 @@ def _add_children(nodes: Any, used: Int, parent: Int, column: Int, count: Int) -
     """Give a node children that are, for now, empty regions."""
     nodes[parent, CHILD], nodes[parent, CHILDREN], nodes[parent, COLUMN] = used, count, column
     for child in range(used, used + count):
-        for fact in range(FACTS):
-            nodes[child, fact] = 0
+        _clear(nodes[child])
         nodes[child, COLUMN], nodes[child, BEFORE], nodes[child, SET] = -1, -1, -1
 
 
 @inner
-def _narrow(nodes: Any, used: Int, number: Int, node: View, column: Int) -> Any:
+def _narrow(nodes: Any, used: Int, number: Int, node: NodeView, column: Int) -> Any:
     """Free descent: cut the tile to what the taxonomy node over the rows holds; the rest are empty regions.
 
     Returns the nodes in use and the node that holds the rows.
     """
     columns, span, tile = node.columns, node.span, node.tile
-    low, high, _ = inner_range(columns, column, span, tile)
-    first, last = span[FROM, column], span[TO, column]
+    low, high, _ = inner_range(node, column)
+    first, last = span[layout.FROM, column], span[layout.TO, column]
     parts = np.int64(1) + np.int64(low > first) + np.int64(high < last)
     if parts == 1:
         return used, number
@@ -125,10 +134,10 @@ def _narrow(nodes: Any, used: Int, number: Int, node: View, column: Int) -> Any:
         nodes[inside, START] = low
     if high < last:
         nodes[inside + 1, START] = high + 1
-    span[FROM, column], span[TO, column] = low, high
-    held = columns.facts[TILE, column]
+    span[layout.FROM, column], span[layout.TO, column] = low, high
+    held = columns.facts[layout.TILE, column]
     if held >= 0:
-        for code in range(columns.facts[SIZE, column]):
+        for code in range(columns.facts[layout.SIZE, column]):
             if code < low or code > high:
                 tile[held + code] = 0
     return used + parts, inside
@@ -137,11 +146,7 @@ def _narrow(nodes: Any, used: Int, number: Int, node: View, column: Int) -> Any:
 @inner
 def _write_members(members: Any, filled: Int, size: Int, side: Any) -> Any:
     """Add the codes of a set to the members of sets (moved if they needed room), and how many entries are filled."""
-    if filled + size + 1 > members.shape[0]:
-        larger = np.empty(2 * members.shape[0] + size + 1, np.int64)
-        for entry in range(filled):
-            larger[entry] = members[entry]
-        members = larger
+    members = _room(members, filled + size + 1)
     count = np.int64(0)
     for code in range(size):
         if side[code] == 0:
@@ -152,29 +157,29 @@ def _write_members(members: Any, filled: Int, size: Int, side: Any) -> Any:
 
 
 @kernel
-def attach(nodes: Any, used: Int, number: Int, node: View, split: Any, members: Any, filled: Int) -> Any:
+def attach(nodes: Any, used: Int, number: Int, node: NodeView, split: Any, members: Any, filled: Int) -> Any:
     """Write a chosen split into the tree: the nodes and the members of sets (moved if they needed room), how many are
     used, and the first part's node.
     """
     columns, scratch = node.columns, node.scratch
     column, parts, before, by_set = split
     nodes = _room(nodes, used + parts + 3)
-    if columns.facts[MODE, column] >= BINARY:
+    if columns.facts[layout.MODE, column] >= BINARY:
         used, number = _narrow(nodes, used, number, node, column)
     _add_children(nodes, used, number, column, parts)
     if by_set == 1:
         nodes[number, SET] = filled
-        members, filled = _write_members(members, filled, columns.facts[SIZE, column], scratch.side)
+        members, filled = _write_members(members, filled, columns.facts[layout.SIZE, column], scratch.side)
     else:
         for part in range(parts):
-            nodes[used + part, START] = scratch.lists[PARTS, part]
+            nodes[used + part, START] = scratch.lists[forms.PARTS, part]
         if before >= 0:
             nodes[used + 1, BEFORE] = before
     return nodes, used + parts, used, members, filled
 
 
 @kernel
-def finish(nodes: Any, used: Int, number: Int, node: View, side: Int) -> Any:
+def finish(nodes: Any, used: Int, number: Int, node: NodeView, side: Int) -> Any:
     """Make a node a region: free descents once more, then its rows. Returns the nodes and how many are used. An empty
     histogram means: look at the rows.
     """
@@ -182,9 +187,9 @@ def finish(nodes: Any, used: Int, number: Int, node: View, side: Int) -> Any:
     width = columns.facts.shape[1]
     nodes = _room(nodes, used + 3 * width)
     for column in range(width):
-        is_free = columns.facts[MODE, column] >= BINARY and node.objective.weights[column] >= 0
-        if is_free and span[FROM, column] < span[TO, column]:
-            tighten(node.rows, columns, node.objective, column, node.start, node.stop, node.histogram, span)
+        is_free = columns.facts[layout.MODE, column] >= BINARY and node.objective.weights[column] >= 0
+        if is_free and span[layout.FROM, column] < span[layout.TO, column]:
+            tighten(node, column)
             used, number = _narrow(nodes, used, number, node, column)
     nodes[number, BEGIN], nodes[number, END], nodes[number, BUFFER] = node.start, node.stop, side
     return nodes, used
@@ -192,21 +197,19 @@ def finish(nodes: Any, used: Int, number: Int, node: View, side: Int) -> Any:
 
 @inner
 def _pass_histogram(
-    rows: Rows, node: View, start: Int, stop: Int, k: Int, is_largest: bool, large: bool, slot: Int, free: Int
+    rows: Rows, node: NodeView, start: Int, stop: Int, is_largest: bool, large: bool, slot: Int, free: Int
 ) -> Any:
     """The histogram a part of a node gets: the largest takes its parent's, from which the others are taken away."""
-    columns, objective = node.columns, node.objective
-    slots, places = node.scratch.histograms, node.scratch.places
-    enough = persons_between(rows, columns, start, stop) >= 2 * k
+    columns, objective, slots = node.columns, node.objective, node.scratch.histograms
+    enough = persons_between(rows, columns, start, stop) >= 2 * node.k
     if is_largest:
         return slot if enough else np.int64(TOO_SMALL)
     if not enough:
         if large:
-            count_rows(rows, columns, objective, start, stop, np.int64(-1), slots[slot], places)
+            count_rows(rows, columns, objective, start, stop, np.int64(-1), slots[slot])
         return np.int64(TOO_SMALL)
-    for index in range(slots.shape[1]):
-        slots[free, index] = 0
-    count_rows(rows, columns, objective, start, stop, np.int64(1), slots[free], places)
+    _clear(slots[free])
+    count_rows(rows, columns, objective, start, stop, np.int64(1), slots[free])
     if large:
         for index in range(slots.shape[1]):
             slots[slot, index] -= slots[free, index]
@@ -214,65 +217,53 @@ def _pass_histogram(
 
 
 @kernel
-def grow_subtree(root: View, other: Rows, k: Int, constraints: KernelConstraints | None, side: Int, key: Int) -> Any:
+def grow_subtree(root: NodeView, other: Rows, constraints: KernelConstraints | None, side: Int, key: Int) -> Any:
     """Grow the tree below one node, depth first; returns its nodes and the members of their sets. Its rows are in the
     buffer `side`, and `other` is the other one.
     """
-    columns, objective, scratch, length = root.columns, root.objective, root.scratch, root.histogram.shape[0]
+    columns, objective, scratch, k = root.columns, root.objective, root.scratch, root.k
     first_rows, second_rows = (root.rows, other) if side == 0 else (other, root.rows)
-    width = columns.facts.shape[1]
     nodes, members = new_nodes(), np.empty(64, np.int64)
     used, filled = np.int64(1), np.int64(0)
-    slots, places = scratch.histograms, scratch.places
-    kept_histograms = slots.shape[0]
-    for index in range(length):
-        slots[0, index] = root.histogram[index]
+    slots, here, held = scratch.histograms, scratch.span, scratch.tile
+    _copy(root.histogram, slots[0])
     edges = np.empty((2, scratch.lists.shape[1]), np.int64)
     waiting = np.empty((64, WAITING), np.int64)
-    spans = np.empty((64, SPAN * width), np.int64)
+    spans = np.empty((64, layout.SPAN, columns.facts.shape[1]), np.int64)
     tiles = np.empty((64, columns.tile), np.uint8)
     waiting[0, NODE], waiting[0, ROW], waiting[0, STOP] = 0, root.start, root.stop
     waiting[0, SIDE], waiting[0, HISTOGRAM], waiting[0, KEY] = side, 0, key
-    by_chance = objective.settings[RULE] == BY_CHANCE
-    for index in range(SPAN * width):
-        spans[0, index] = root.span[index // width, index % width]
-    for index in range(columns.tile):
-        tiles[0, index] = root.tile[index]
-    here, held = scratch.span, scratch.tile
+    _copy(root.span, spans[0])
+    _copy(root.tile, tiles[0])
+    by_chance = objective.settings[forms.RULE] == BY_CHANCE
     nothing = np.empty(0, np.int64)
     count, highest = np.int64(1), np.int64(0)
     while count > 0:
         count -= 1
         number, start, stop = waiting[count, NODE], waiting[count, ROW], waiting[count, STOP]
         side, slot, key = waiting[count, SIDE], waiting[count, HISTOGRAM], waiting[count, KEY]
-        for index in range(SPAN * width):
-            here[index // width, index % width] = spans[count, index]
-        for index in range(columns.tile):
-            held[index] = tiles[count, index]
+        _copy(spans[count], here)
+        _copy(tiles[count], held)
         rows, others = (first_rows, second_rows) if side == 0 else (second_rows, first_rows)
         if slot <= UNCOUNTED:
             slot = UNCOUNTED - slot
-            for index in range(length):
-                slots[slot, index] = 0
-            count_rows(rows, columns, objective, start, stop, np.int64(1), slots[slot], places)
-        node = View(rows, columns, objective, scratch, start, stop, slots[max(slot, 0)], here, held)
+            _clear(slots[slot])
+            count_rows(rows, columns, objective, start, stop, np.int64(1), slots[slot])
+        node = NodeView(rows, columns, objective, scratch, k, start, stop, slots[max(slot, 0)], here, held)
         split = (np.int64(-1), np.int64(0), np.int64(-1), np.int64(0))
         if slot >= 0:
             if by_chance:
                 draw(key, scratch.splits)
-            split = choose_split(
-                rows, columns, objective, k, constraints, start, stop, slots[slot], here, held, scratch
-            )
+            split = choose_split(node, constraints)
         if split[0] < 0:
-            region = View(rows, columns, objective, scratch, start, stop, nothing, here, held)
+            region = NodeView(rows, columns, objective, scratch, k, start, stop, nothing, here, held)
             nodes, used = finish(nodes, used, number, region, side)
             continue
         nodes, used, first, members, filled = attach(nodes, used, number, node, split, members, filled)
         parts = split[1]
         largest = divide(node, others, split, edges)
-        waiting, spans = _room(waiting, count + parts), _room(spans, count + parts)
-        tiles = _room(tiles, count + parts)
-        crowded = slot + parts >= kept_histograms
+        waiting, spans, tiles = _room(waiting, count + parts), _room(spans, count + parts), _room(tiles, count + parts)
+        crowded = slot + parts >= slots.shape[0]
         large = persons_between(others, columns, edges[0, largest], edges[1, largest]) >= 2 * k
         highest = slot
         for turn in range(parts):
@@ -283,13 +274,12 @@ def grow_subtree(root: View, other: Rows, k: Int, constraints: KernelConstraints
                 continue
             kept = UNCOUNTED - slot
             if not crowded:
-                is_largest, free = part == largest, highest + 1
-                kept = _pass_histogram(others, node, start, stop, k, is_largest, large, slot, free)
+                kept = _pass_histogram(others, node, start, stop, part == largest, large, slot, highest + 1)
                 highest = max(highest, kept)
             waiting[count, NODE], waiting[count, ROW], waiting[count, STOP] = first + part, start, stop
             waiting[count, SIDE], waiting[count, HISTOGRAM] = 1 - side, kept
             waiting[count, KEY] = part_key(key, part)
-            child_span(node, split, part, spans[count].reshape(SPAN, width), tiles[count])
+            child_span(node, split, part, spans[count], tiles[count])
             count += 1
     return nodes[:used], members[:filled]
 

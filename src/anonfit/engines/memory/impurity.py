@@ -4,27 +4,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from anonfit.criteria.targets import Impurity
+from anonfit.engines.memory import forms
 from anonfit.engines.memory.count import at, persons_of
-from anonfit.engines.memory.forms import (
-    ALL_CUTS,
-    CLASS,
-    CLASSES,
-    FACTOR,
-    ITSELF,
-    KIND,
-    LEAN,
-    MASS,
-    MEASURED,
-    NUMBER,
-    SHARE,
-    SLOT,
-    UNIT,
-)
+from anonfit.engines.memory.forms import KernelObjective
 from anonfit.engines.memory.layout import Int
 from anonfit.runtime.compiling import inner
 
@@ -34,10 +21,25 @@ NOBODY = -2
 """No column: no target is left out."""
 
 
+class Measure(NamedTuple):
+    """What costs are found by, as an objective has it: read once, and not anew for every group."""
+
+    settings: Any
+    targets: Any
+    factors: Any
+    logs: Any
+
+
+@inner
+def measure_of(objective: KernelObjective) -> Any:
+    """What costs are found by."""
+    return Measure(objective.settings, objective.targets, objective.factors, objective.logs)
+
+
 @inner
 def mass_of(settings: Any, sums: Any, first: Int) -> Any:
     """The mass of a group whose sums begin at an entry."""
-    return sums[first + 1] if settings[MASS] >= 0 else persons_of(settings[LEAN], sums, first)
+    return sums[first + 1] if settings[forms.MASS] >= 0 else persons_of(settings[forms.LEAN], sums, first)
 
 
 @inner
@@ -66,29 +68,30 @@ def _surprise(classes: Int, unit: float, sums: Any, begin: Int) -> Any:
 @inner
 def classes_of(targets: Any, target: Int) -> Any:
     """How many classes a target has, whatever else is summed of it."""
-    return targets[CLASSES, target] // 2 if targets[MEASURED, target] == SURPRISE else targets[CLASSES, target]
+    return targets[forms.CLASSES, target] // (2 if targets[forms.MEASURED, target] == SURPRISE else 1)
 
 
 @inner
-def _impurity(targets: Any, unit: float, logs: Any, target: Int, mass: Int, sums: Any, first: Int) -> Any:
+def _impurity(measure: Measure, target: Int, mass: Int, sums: Any, first: Int) -> Any:
     """The impurity of a target in a group of so much mass whose sums begin at an entry."""
-    begin = first + targets[SLOT, target]
-    kind = targets[KIND, target]
-    if kind == NUMBER:
+    targets, unit, logs = measure.targets, measure.factors[forms.UNIT, target], measure.logs
+    begin = first + targets[forms.SLOT, target]
+    kind, measured = targets[forms.KIND, target], targets[forms.MEASURED, target]
+    if kind == forms.NUMBER:
         number = np.float64(mass)
         if number == 0.0:
             return 0.0
         total = np.float64(sums[at(begin)])
         return max(np.float64(sums[at(begin + 1)]) - total * total / number, 0.0) * unit
-    if targets[MEASURED, target] == SURPRISE:
+    if measured == SURPRISE:
         return _surprise(classes_of(targets, target), unit, sums, begin)
-    end = begin + targets[CLASSES, target]
+    end = begin + targets[forms.CLASSES, target]
     count = mass
-    if kind == SHARE:
+    if kind == forms.SHARE:
         count = np.int64(0)
         for place in range(begin, end):
             count += sums[at(place)]
-    if targets[MEASURED, target] == GINI:
+    if measured == GINI:
         number, squares = np.float64(count), 0.0
         for place in range(begin, end):
             squares += np.float64(sums[at(place)]) * np.float64(sums[at(place)])
@@ -100,54 +103,40 @@ def _impurity(targets: Any, unit: float, logs: Any, target: Int, mass: Int, sums
 
 
 @inner
-def cost_of(settings: Any, targets: Any, factors: Any, logs: Any, sums: Any, first: Int, own: Int) -> Any:
+def cost_of(measure: Measure, sums: Any, first: Int, own: Int, of_own: bool = False) -> Any:
     """The cost of a group whose sums begin at an entry; what the column `own` itself is as a target is left out
-    (NOBODY: nothing is).
+    (NOBODY: nothing is), or (`of_own`) all else is.
     """
-    mass = mass_of(settings, sums, first)
+    targets, factors = measure.targets, measure.factors
+    mass = mass_of(measure.settings, sums, first)
     cost = 0.0
     for target in range(targets.shape[1]):
-        if targets[ITSELF, target] != own:
-            impurity = _impurity(targets, factors[UNIT, target], logs, np.int64(target), mass, sums, first)
-            cost += factors[FACTOR, target] * impurity
+        if (targets[forms.ITSELF, target] == own) == of_own:
+            cost += factors[forms.FACTOR, target] * _impurity(measure, np.int64(target), mass, sums, first)
     return cost
 
 
 @inner
 def may_gain_joined(targets: Any) -> Any:
-    """Whether two groups together may cost less than apart: not by measures that only a group's own mixture counts in."""
-    for target in range(targets.shape[1]):
-        if targets[MEASURED, target] == SURPRISE:
-            return True
-    return False
+    """Whether two groups may cost less together than apart: not where only a group's own mixture counts."""
+    return (targets[forms.MEASURED] == SURPRISE).any()
 
 
 @inner
-def own_cost(settings: Any, targets: Any, factors: Any, logs: Any, sums: Any, own: Int) -> Any:
-    """The cost of a group by what a column itself is as a target."""
-    zero = np.int64(0)
-    mass = mass_of(settings, sums, zero)
-    cost = 0.0
-    for target in range(targets.shape[1]):
-        if targets[ITSELF, target] == own:
-            impurity = _impurity(targets, factors[UNIT, target], logs, np.int64(target), mass, sums, zero)
-            cost += factors[FACTOR, target] * impurity
-    return cost
-
-
-@inner
-def is_boundary(settings: Any, targets: Any, sums: Any, here: Int, other: Int, own: Int) -> Any:
+def is_boundary(measure: Measure, sums: Any, here: Int, other: Int, own: Int) -> Any:
     """Whether a cut between two groups, whose sums begin at two entries, may be the best one: not if both are pure and
     of one class for every target.
     """
+    targets = measure.targets
     for target in range(targets.shape[1]):
-        if targets[ITSELF, target] == own:
+        if targets[forms.ITSELF, target] == own:
             continue
-        if settings[ALL_CUTS] == 1 or targets[KIND, target] != CLASS or targets[MEASURED, target] != ENTROPY:
+        by_classes = targets[forms.KIND, target] == forms.CLASS and targets[forms.MEASURED, target] == ENTROPY
+        if measure.settings[forms.ALL_CUTS] == 1 or not by_classes:
             return True
-        first = targets[SLOT, target]
+        first = targets[forms.SLOT, target]
         filled = np.int64(0)
-        for slot in range(first, first + targets[CLASSES, target]):
+        for slot in range(first, first + targets[forms.CLASSES, target]):
             filled += np.int64(sums[at(here + slot)] != 0 or sums[at(other + slot)] != 0)
         if filled > 1:
             return True
@@ -157,10 +146,10 @@ def is_boundary(settings: Any, targets: Any, sums: Any, here: Int, other: Int, o
 @inner
 def mean_of(settings: Any, targets: Any, target: Int, chosen: Int, sums: Any, first: Int) -> Any:
     """The mean of a target in a group: of its numbers, or of belonging to the chosen class."""
-    slot = first + targets[SLOT, target]
-    if targets[KIND, target] == NUMBER:
+    slot = first + targets[forms.SLOT, target]
+    if targets[forms.KIND, target] == forms.NUMBER:
         return np.float64(sums[at(slot)]) / np.float64(mass_of(settings, sums, first))
     count = np.int64(0)
-    for label in range(targets[CLASSES, target]):
+    for label in range(targets[forms.CLASSES, target]):
         count += sums[at(slot + label)]
     return np.float64(sums[at(slot + chosen)]) / np.float64(count)

@@ -93,34 +93,26 @@ class Columns(NamedTuple):
 
 
 class Packing:
-    """Gives fields of packed rows their places: the widest first, so that every field is aligned."""
+    """The places of fields in packed rows, given as values and bytes: the widest first, so that every field is aligned;
+    those of one width stand together in the order they are given.
+    """
 
-    def __init__(self) -> None:
-        self.fields: list[tuple[int, NDArray[Any]]] = []
-        self.places: list[int] = []  # the first byte of each
-        self.words = 1
-
-    def add(self, values: NDArray[Any], width: int) -> int:
-        """A field of so many bytes, by its number."""
-        self.fields.append((width, values))
-        return len(self.fields) - 1
-
-    def bit(self, field: int) -> int:
-        """The first bit of a field; -1 for no field (-1)."""
-        return -1 if field < 0 else 8 * self.places[field]
-
-    def mask(self, field: int) -> int:
-        """The bits of a field."""
-        return (1 << 8 * self.fields[field][0]) - 1
-
-    def settle(self) -> None:
-        """Fix the places of all fields; fields of one width stand together in the order they were added."""
+    def __init__(self, fields: Mapping[str, tuple[NDArray[Any], int]]) -> None:
+        self.fields = fields
+        self.places: dict[str, int] = {}  # the first byte of each
         used = 0
-        self.places = [0] * len(self.fields)
-        for field in sorted(range(len(self.fields)), key=lambda field: -self.fields[field][0]):
-            self.places[field] = used
-            used += self.fields[field][0]
+        for name in sorted(fields, key=lambda name: -fields[name][1]):
+            self.places[name] = used
+            used += fields[name][1]
         self.words = max(1, -(-used // 8))
+
+    def bit(self, name: str) -> int:
+        """The first bit of a field; -1 where there is none."""
+        return 8 * self.places[name] if name in self.places else -1
+
+    def mask(self, name: str) -> int:
+        """The bits of a field."""
+        return (1 << 8 * self.fields[name][1]) - 1
 
 
 def rows_of(words: NDArray[np.uint64]) -> Rows:
@@ -148,46 +140,31 @@ def _taxonomy_facts(taxonomy: Taxonomy, shift: int, before: int) -> NDArray[np.i
     return np.stack([first + shift, np.asarray(taxonomy.last_leaf, dtype=np.int64) + shift, after + before])
 
 
-class TableFields(NamedTuple):
-    """The numbers of a table's fields in packed rows; -1 where there is none."""
-
-    number: int
-    counts: int
-    entity: int
-    codes: tuple[int, ...]
-
-
-def add_table_fields(table: CodedTable, packing: Packing) -> TableFields:
-    """Add a table's rows to a packing. They come first: kernels read codes of one byte in one go."""
-    return TableFields(
-        number=packing.add(np.arange(table.rows, dtype=np.uint32), 4),
-        counts=-1 if table.counts is None else packing.add(table.counts, 4),
-        entity=-1 if table.entities is None else packing.add(table.entities, 4),
-        codes=tuple(
-            packing.add(codes, code_dtype(column.size).itemsize)
-            for column, codes in zip(table.columns, table.codes, strict=True)
-        ),
-    )
+def table_fields(table: CodedTable) -> dict[str, tuple[NDArray[Any], int]]:
+    """The fields of a table's rows, and how many bytes each needs."""
+    fields: dict[str, tuple[NDArray[Any], int]] = {NUMBER: (np.arange(table.rows, dtype=np.uint32), 4)}
+    if table.counts is not None:
+        fields[PERSONS] = table.counts, 4
+    if table.entities is not None:
+        fields[ENTITY] = table.entities, 4
+    for index, (column, codes) in enumerate(zip(table.columns, table.codes, strict=True)):
+        fields[code_name(index)] = codes, code_dtype(column.size).itemsize
+    return fields
 
 
 def describe(
-    table: CodedTable,
-    packing: Packing,
-    fields: TableFields,
-    *,
-    tiled: Iterable[SplitMode] = (),
-    narrow_size: int = NARROW,
+    table: CodedTable, packing: Packing, *, tiled: Iterable[SplitMode] = (), narrow_size: int = NARROW
 ) -> Columns:
-    """The kernels' description of a table's columns, once the packing is settled.
+    """The kernels' description of a table's columns.
 
     Columns split in the modes `tiled` may be divided into any sets of codes, so nodes keep the codes they hold. Columns
     of at most `narrow_size` codes are narrow; beyond `NARROW` only where no kernel counts them.
     """
     facts = np.full((FACTS, len(table.columns)), -1, dtype=np.int64)
     for index, column in enumerate(table.columns):
-        field = fields.codes[index]
+        name = code_name(index)
         facts[[SIZE, MODE, MISSING], index] = column.size, column.mode, column.has_missing
-        facts[BIT, index], facts[MASK, index] = packing.bit(field), packing.mask(field)
+        facts[[BIT, MASK], index] = packing.bit(name), packing.mask(name)
     facts[PLACE] = np.cumsum(facts[SIZE]) - facts[SIZE]
     narrow = facts[SIZE] <= narrow_size
     facts[BIN, narrow] = np.cumsum(facts[SIZE, narrow]) - facts[SIZE, narrow]
@@ -205,9 +182,9 @@ def describe(
         byte=int(facts[BIT, narrow].min() // 8 if narrow.any() else 0),
         bins=int(facts[SIZE, narrow].sum()),
         tile=int(facts[SIZE, held].sum()),
-        counts=packing.bit(fields.counts),
-        entity=packing.bit(fields.entity),
-        number=packing.bit(fields.number),
+        counts=packing.bit(PERSONS),
+        entity=packing.bit(ENTITY),
+        number=packing.bit(NUMBER),
     )
 
 
@@ -235,8 +212,8 @@ def pack(packing: Packing, rows: int, *, entities: NDArray[np.uint32] | None = N
         stop = min(start + BLOCK, rows)
         wanted: Any = slice(start, stop) if order is None else order[start:stop]
         packed.words[start:stop] = 0
-        for (width, values), place in zip(packing.fields, packing.places, strict=True):
-            views[width][start:stop, place // width] = values[wanted]
+        for name, (values, width) in packing.fields.items():
+            views[width][start:stop, packing.places[name] // width] = values[wanted]
 
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(fill, range(0, rows, BLOCK)))
@@ -245,13 +222,12 @@ def pack(packing: Packing, rows: int, *, entities: NDArray[np.uint32] | None = N
 
 def pack_table(table: CodedTable, *, threads: int = 1) -> tuple[Rows, Columns]:
     """A table's rows, packed, and what kernels know of its columns."""
-    packing = Packing()
-    fields = add_table_fields(table, packing)
-    packing.settle()
-    return pack(packing, table.rows, entities=table.entities, threads=threads), describe(table, packing, fields)
+    packing = Packing(table_fields(table))
+    return pack(packing, table.rows, entities=table.entities, threads=threads), describe(table, packing)
 
 
-PERSONS, MASS = "persons", "mass"
+NUMBER, PERSONS, ENTITY, MASS = "number", "persons", "entity", "mass"
+"""Fields of a row: its number, the persons it stands for, whose it is, and what it counts in criteria."""
 NO_SIGNATURES = Signatures()
 
 

@@ -8,18 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.engines.memory.forms import (
-    ATTRIBUTE,
-    BEGIN,
-    END,
-    KERNEL,
-    LEAST,
-    SENSITIVE_SIZE,
-    UNKNOWN,
-    VALUE,
-    KernelConstraints,
-    Scratch,
-)
+from anonfit.engines.memory import forms
+from anonfit.engines.memory.forms import KernelConstraints, Scratch
 from anonfit.engines.memory.layout import Int
 from anonfit.privacy.diversity import DistinctL, EntropyL, RecursiveCL, SquaredError, Variance
 from anonfit.privacy.likeness import AlphaK, BetaLikeness, DeltaDisclosure, TCloseness
@@ -48,28 +38,18 @@ def _log(logs: Any, count: Int) -> Any:
 
 
 @inner
-def add(
-    sensitive: Any,
-    numbers: Any,
-    logs: Any,
-    side: Int,
-    attribute: Int,
-    value: Int,
-    persons: Int,
-    tallies: Any,
-    totals: Any,
-    near: Any,
-) -> None:
+def add(constraints: KernelConstraints, side: Int, attribute: Int, value: Int, persons: Int, scratch: Scratch) -> None:
     """Add persons with a value of a sensitive column to a side's tally (or take them away)."""
-    place = sensitive[VALUE, attribute] + value
+    sensitive, tallies, totals, logs = constraints.sensitive, scratch.tallies, scratch.totals, constraints.logs
+    place = sensitive[forms.VALUE, attribute] + value
     before = tallies[side, place]
     after = before + persons
     tallies[side, place] = after
     totals[side, PERSONS, attribute] += persons
     totals[side, VALUES, attribute] += np.int64(before == 0) - np.int64(after == 0)
-    near[side, attribute] += _log(logs, after) - _log(logs, before)
-    if sensitive[UNKNOWN, attribute] == 0 or value > 0:
-        number = numbers[place]
+    scratch.logs[side, attribute] += _log(logs, after) - _log(logs, before)
+    if sensitive[forms.UNKNOWN, attribute] == 0 or value > 0:
+        number = constraints.numbers[place]
         totals[side, FIRST, attribute] += persons * number
         totals[side, SECOND, attribute] += persons * number * number
         totals[side, KNOWN, attribute] += persons
@@ -99,34 +79,13 @@ def _entropy_allowed(logs: Any, counts: Any, persons: float, near: float, limit:
 
 
 @inner
-def _recursive_allowed(counts: Any, persons: Int, least: Int, limit: float) -> Any:
+def _recursive_allowed(counts: Any, least: Int, limit: float) -> Any:
     """The most frequent value against those from the l-th most frequent on."""
-    rest, most = persons, np.int64(0)
-    bound, above = np.int64(-1), np.int64(0)
-    # Values are taken off from the most frequent down; equal ones one at a time.
-    for turn in range(least - 1):
-        if above > 0:
-            above -= 1
-            rest -= bound
-            continue
-        best, equal = np.int64(-1), np.int64(0)
-        for value in range(counts.shape[0]):
-            count = counts[value]
-            if bound < 0 or count < bound:
-                if count > best:
-                    best, equal = count, np.int64(1)
-                elif count == best:
-                    equal += 1
-        if best <= 0:
-            return False
-        if turn == 0:
-            most = best
-        bound, above = best, equal - 1
-        rest -= best
-    if least <= 1:
-        for value in range(counts.shape[0]):
-            most = max(most, counts[value])
-    return np.float64(most) < limit * np.float64(rest)
+    ascending = np.sort(counts)
+    rest = np.int64(0)
+    for place in range(counts.shape[0] - least + 1):
+        rest += ascending[place]
+    return np.float64(ascending[counts.shape[0] - 1]) < limit * np.float64(rest)
 
 
 @inner
@@ -168,21 +127,21 @@ def allowed(constraints: KernelConstraints, side: Int, scratch: Scratch) -> Any:
     """Whether every model allows a side's tally."""
     models, sensitive, totals = constraints.models, constraints.sensitive, scratch.totals[side]
     for model in range(models.shape[1]):
-        kind, attribute, limit = models[KERNEL, model], models[ATTRIBUTE, model], constraints.limits[model]
+        kind, attribute, limit = models[forms.KERNEL, model], models[forms.ATTRIBUTE, model], constraints.limits[model]
         persons = totals[PERSONS, attribute]
-        place, size = sensitive[VALUE, attribute], sensitive[SENSITIVE_SIZE, attribute]
+        place, size = sensitive[forms.VALUE, attribute], sensitive[forms.SENSITIVE_SIZE, attribute]
         counts = scratch.tallies[side, place : place + size]
         whole = np.float64(persons)
         fine = True
         if kind == DISTINCT:
-            fine = totals[VALUES, attribute] >= models[LEAST, model]
+            fine = totals[VALUES, attribute] >= models[forms.LEAST, model]
         elif kind == ENTROPY:
             fine = _entropy_allowed(constraints.logs, counts, whole, scratch.logs[side, attribute], limit)
         elif kind == RECURSIVE:
-            fine = _recursive_allowed(counts, persons, models[LEAST, model], limit)
+            fine = _recursive_allowed(counts, models[forms.LEAST, model], limit)
         elif kind == CLOSENESS:
             shares = constraints.shares[place : place + size]
-            first, last = models[BEGIN, model], models[END, model]
+            first, last = models[forms.BEGIN, model], models[forms.END, model]
             along = last - first == size - 1 and size > 2 and constraints.runs[1, last - 1] == size - 2
             if along and constraints.runs[0, last - 1] == 0:
                 fine = _close_along(counts, shares, whole, constraints.charges[first]) <= limit
@@ -219,10 +178,10 @@ def sum_up(constraints: KernelConstraints, side: Int, scratch: Scratch) -> None:
     tallies, totals = scratch.tallies, scratch.totals
     sensitive, numbers, table = constraints.sensitive, constraints.numbers, constraints.logs
     for attribute in range(sensitive.shape[1]):
-        first, unknown = sensitive[VALUE, attribute], sensitive[UNKNOWN, attribute]
+        first, unknown = sensitive[forms.VALUE, attribute], sensitive[forms.UNKNOWN, attribute]
         persons, values, known, total, squares = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
         logs = 0.0
-        for value in range(sensitive[SENSITIVE_SIZE, attribute]):
+        for value in range(sensitive[forms.SENSITIVE_SIZE, attribute]):
             count = tallies[side, first + value]
             if count == 0:
                 continue
@@ -234,10 +193,7 @@ def sum_up(constraints: KernelConstraints, side: Int, scratch: Scratch) -> None:
                 known += count
                 total += count * number
                 squares += count * number * number
-        totals[side, PERSONS, attribute], totals[side, VALUES, attribute], totals[side, KNOWN, attribute] = (
-            persons,
-            values,
-            known,
-        )
+        totals[side, PERSONS, attribute], totals[side, VALUES, attribute] = persons, values
         totals[side, FIRST, attribute], totals[side, SECOND, attribute] = total, squares
+        totals[side, KNOWN, attribute] = known
         scratch.logs[side, attribute] = logs

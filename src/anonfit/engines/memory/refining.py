@@ -139,11 +139,8 @@ class Groups:
     def allowed(self, refinement: Refinement, divisions: dict[int, Division]) -> bool:
         """Whether the models of sensitive columns allow all groups that a refinement would make."""
         return all(
-            self._values_allowed(
-                self.groupings[number], refinement.column, refinement.children, division.changed, constraint
-            )
+            self._values_allowed(self.groupings[number], refinement.column, refinement.children, division.changed)
             for number, division in divisions.items()
-            for constraint in self.constraints
         )
 
     def all_allowed(self) -> bool:
@@ -151,7 +148,7 @@ class Groups:
         for grouping in self.groupings:
             column = grouping.columns[0]
             whole, every = np.zeros(self.sizes[column], np.int32), np.ones((grouping.used, 1), np.bool_)
-            if not all(self._values_allowed(grouping, column, whole, every, bound) for bound in self.constraints):
+            if not self._values_allowed(grouping, column, whole, every):
                 return False
         return True
 
@@ -234,34 +231,21 @@ class Groups:
         return np.stack([grouping.persons[: grouping.used] - alone[:, slot], table[:, slot]], axis=1)
 
     def _values_allowed(
-        self,
-        grouping: Grouping,
-        column: int,
-        children: NDArray[np.int32],
-        asked: NDArray[np.bool_],
-        constraint: Constraint,
+        self, grouping: Grouping, column: int, children: NDArray[np.int32], asked: NDArray[np.bool_]
     ) -> bool:
-        """Whether the models of a sensitive column allow the groups `asked` (group, child) of children (code,)."""
+        """Whether the models of sensitive columns allow the groups `asked` (group, child) of children (code,)."""
         number = int(np.count_nonzero(asked))
         places = np.full(asked.shape, -1, np.int64)
         places[asked] = np.arange(number)
-        size = constraint.column.size
-        step = max(kernels.CELLS // size, 1)
-        for first in range(0, number, step):
-            counts = np.zeros((min(step, number - first), size), np.int64)
-            kernels.count_values(
-                self.codes[column],
-                children,
-                grouping.groups,
-                places,
-                constraint.codes,
-                self.persons,
-                self.entities,
-                first,
-                counts,
-            )
-            if not all(bool(model.allows(counts).all()) for model in constraint.models):
-                return False
+        for constraint in self.constraints:
+            size = constraint.column.size
+            step = max(kernels.CELLS // size, 1)
+            for first in range(0, number, step):
+                counts = np.zeros((min(step, number - first), size), np.int64)
+                of_groups = self.codes[column], children, grouping.groups, places - first
+                kernels.count_values(*of_groups, constraint.codes, self.persons, self.entities, counts)
+                if not all(bool(model.allows(counts).all()) for model in constraint.models):
+                    return False
         return True
 
     def _apply(self, grouping: Grouping, refinement: Refinement, division: Division) -> None:
@@ -285,17 +269,8 @@ class Groups:
         runs = [(0, 0)] * self.threads
 
         def task(thread: int, begin: int, end: int) -> None:
-            moved = kernels.move(
-                self.codes[refinement.column],
-                refinement.children,
-                grouping.groups,
-                division.targets,
-                order,
-                begin,
-                end,
-                *self.moved,
-            )
-            runs[thread] = begin, begin + int(moved)
+            of_rows = self.codes[refinement.column], refinement.children, grouping.groups, division.targets
+            runs[thread] = begin, begin + int(kernels.move(*of_rows, order, begin, end, self.moved))
 
         self.each(task, zip(range(self.threads), edges[:-1], edges[1:], strict=True))
         return runs

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.memory.count import at
+from anonfit.engines.memory.count import at, persons_at
 from anonfit.engines.memory.layout import Int
 from anonfit.runtime.compiling import inner, kernel
 
@@ -122,16 +122,11 @@ class Grouping:
             self.tables[column] = wider, wider if alone is table else np.zeros_like(wider)
 
 
-@inner
-def _persons(persons: Any, row: Int) -> Any:
-    return np.int64(persons[at(row)]) if persons.shape[0] > 0 else np.int64(1)
-
-
 @kernel
 def count_classes(codes: Any, classes: Any, weights: Any, counts: Any) -> None:
     """Add the weights of rows to counts (code, class)."""
     for row in range(codes.shape[0]):
-        counts[at(codes[at(row)]), at(classes[at(row)])] += _persons(weights, row)
+        counts[at(codes[at(row)]), at(classes[at(row)])] += persons_at(weights, row)
 
 
 @inner
@@ -158,7 +153,7 @@ def count_cells(
         row = _row(order, place)
         slot = slots[at(codes[at(row)])]
         if slot >= 0:
-            table[at(groups[at(row)]), at(slot)] += _persons(persons, row)
+            table[at(groups[at(row)]), at(slot)] += persons_at(persons, row)
 
 
 @kernel
@@ -189,23 +184,13 @@ def count_entities(
 
 
 @kernel
-def move(
-    codes: Any,
-    children: Any,
-    groups: Any,
-    targets: Any,
-    order: Any,
-    start: Int,
-    stop: Int,
-    rows: Any,
-    old: Any,
-    new: Any,
-) -> Any:
+def move(codes: Any, children: Any, groups: Any, targets: Any, order: Any, start: Int, stop: Int, lists: Any) -> Any:
     """Give rows the group that their child of a refined part has in their group, and list those whose group is another
     one, with the group they had; how many they are.
 
-    children: (code,) -1 where the code is not refined; targets: (group, child)
+    children: (code,) -1 where the code is not refined; targets: (group, child); lists: rows, old and new groups
     """
+    rows, old, new = lists
     moved = np.int64(start)
     for place in range(start, stop):
         row = _row(order, place)
@@ -229,7 +214,7 @@ def shift(codes: Any, slots: Any, persons: Any, rows: Any, old: Any, new: Any, t
         row = rows[at(index)]
         slot = slots[at(codes[at(row)])]
         if slot >= 0:
-            number = _persons(persons, row)
+            number = persons_at(persons, row)
             table[at(old[at(index)]), at(slot)] -= number
             table[at(new[at(index)]), at(slot)] += number
 
@@ -263,32 +248,24 @@ def least_by_slot(table: Any, alone: Any, persons: Any, parts: Any, used: Int, l
 
 @kernel
 def count_values(
-    codes: Any,
-    children: Any,
-    groups: Any,
-    places: Any,
-    values: Any,
-    persons: Any,
-    entities: Any,
-    first: Int,
-    counts: Any,
+    codes: Any, children: Any, groups: Any, places: Any, values: Any, persons: Any, entities: Any, counts: Any
 ) -> None:
     """Count persons of each value of a sensitive column in the groups that a refinement would make.
 
-    places: (group, child) the number of that group, -1 where nothing changes; counts: (group, value) of those from the
-    first one on. With entities, by which rows are sorted, each counts once for a value in a group.
+    places: (group, child) the number of that group; counts: (group, value) of the groups whose number it has. With
+    entities, by which rows are sorted, each counts once for a value in a group.
     """
     stamps = np.full(counts.shape if entities.shape[0] > 0 else (1, 1), -1, np.int64)
     for row in range(codes.shape[0]):
         child = children[at(codes[at(row)])]
         if child < 0:
             continue
-        place = places[at(groups[at(row)]), at(child)] - first
+        place = places[at(groups[at(row)]), at(child)]
         if place < 0 or place >= counts.shape[0]:
             continue
         value = at(values[at(row)])
         if entities.shape[0] == 0:
-            counts[at(place), value] += _persons(persons, row)
+            counts[at(place), value] += persons_at(persons, row)
         elif stamps[at(place), value] != entities[at(row)]:
             stamps[at(place), value] = entities[at(row)]
             counts[at(place), value] += 1

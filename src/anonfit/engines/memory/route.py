@@ -8,42 +8,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.engines.memory.count import at, read, run_of
-from anonfit.engines.memory.forms import PARTS, SIZES, Scratch, View
-from anonfit.engines.memory.layout import BIT, MASK, PLACE, QUARTER, Columns, Int, Rows, code_name, pack_table, rows_of
+from anonfit.engines.memory.count import at, persons_in, read, run_of
+from anonfit.engines.memory.forms import PARTS, SIZES, NodeView
+from anonfit.engines.memory.layout import BIT, MASK, PLACE, Columns, Int, Rows, code_name, pack_table, rows_of
 from anonfit.engines.tree import Tree, set_bits
 from anonfit.runtime.compiling import inner, kernel, shared
 from anonfit.runtime.process import thread_count
 from anonfit.tables.schema import CodedColumn, CodedTable
 
-if TYPE_CHECKING:
-    import polars as pl
-
 
 @kernel
-def count_parts(
-    rows: Rows,
-    columns: Columns,
-    column: Int,
-    parts: Int,
-    by_set: Int,
-    start: Int,
-    stop: Int,
-    scratch: Scratch,
-    sizes: Any,
-) -> None:
-    """Count the rows start..stop that go to each part."""
-    words, bit, mask = rows.words, columns.facts[BIT, column], columns.facts[MASK, column]
-    side, firsts = scratch.side, scratch.lists[PARTS]
+def count_parts(node: NodeView, split: Any, sizes: Any) -> None:
+    """Count the rows of a node that go to each part of a split."""
+    column, parts, _, by_set = split
+    words, facts, side = node.rows.words, node.columns.facts, node.scratch.side
+    firsts = node.scratch.lists[PARTS]
     for part in range(parts):
         sizes[part] = 0
-    for row in range(start, stop):
-        code = read(words, bit, mask, row)
+    for row in range(node.start, node.stop):
+        code = read(words, facts[BIT, column], facts[MASK, column], row)
         if by_set == 1:
             sizes[np.int64(side[code])] += 1
         else:
@@ -51,26 +40,15 @@ def count_parts(
 
 
 @kernel
-def scatter(
-    source: Rows,
-    target: Rows,
-    columns: Columns,
-    column: Int,
-    parts: Int,
-    by_set: Int,
-    start: Int,
-    stop: Int,
-    step: Int,
-    scratch: Scratch,
-    places: Any,
-) -> None:
+def scatter(node: NodeView, target: Rows, split: Any, start: Int, stop: Int, step: Int, places: Any) -> None:
     """Move rows start, start + step, … before stop to their parts; `places` holds the next free row of each part.
 
     Two threads can share a node: one goes forward from its first row, the other backward from its last, and they meet
     within every part, whose rows keep their order.
     """
-    bit, mask = columns.facts[BIT, column], columns.facts[MASK, column]
-    old, new, side, firsts = source.words, target.words, scratch.side, scratch.lists[PARTS]
+    column, parts, _, by_set = split
+    bit, mask = node.columns.facts[BIT, column], node.columns.facts[MASK, column]
+    old, new, side, firsts = node.rows.words, target.words, node.scratch.side, node.scratch.lists[PARTS]
     words = old.shape[1]
     if parts > 2:
         for row in range(start, stop, step):
@@ -104,26 +82,24 @@ def persons_between(rows: Rows, columns: Columns, start: Int, stop: Int) -> Any:
     if columns.counts < 0:
         return stop - start
     persons = np.int64(0)
-    words, counts = rows.words, columns.counts
     for row in range(start, stop):
-        persons += read(words, counts, QUARTER, row)
+        persons += persons_in(rows.words, columns.counts, row)
     return persons
 
 
 @inner
-def divide(node: View, target: Rows, split: Any, edges: Any) -> Any:
+def divide(node: NodeView, target: Rows, split: Any, edges: Any) -> Any:
     """Move a node's rows to their parts; fills `edges` (first row and row after the last, part); the largest part."""
-    columns, lists, start, stop = node.columns, node.scratch.lists, node.start, node.stop
-    column, parts, _, by_set = split
-    if columns.counts >= 0:
-        count_parts(node.rows, columns, column, parts, by_set, start, stop, node.scratch, lists[SIZES])
-    place, largest = start, np.int64(0)
-    for part in range(parts):
+    sizes = node.scratch.lists[SIZES]
+    if node.columns.counts >= 0:
+        count_parts(node, split, sizes)
+    place, largest = node.start, np.int64(0)
+    for part in range(split[1]):
         edges[0, part], edges[1, part] = place, place
-        place += lists[SIZES, part]
-        if lists[SIZES, part] > lists[SIZES, largest]:
+        place += sizes[part]
+        if sizes[part] > sizes[largest]:
             largest = np.int64(part)
-    scatter(node.rows, target, columns, column, parts, by_set, start, stop, np.int64(1), node.scratch, edges[1])
+    scatter(node, target, split, node.start, node.stop, np.int64(1), edges[1])
     return largest
 
 

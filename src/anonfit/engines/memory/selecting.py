@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import CodedSelections
-from anonfit.engines.memory.candidates import inner_range, spread_of, tighten
-from anonfit.engines.memory.forms import PARTS, SIZES, Constraint, Scratch, View
+from anonfit.engines.memory.candidates import find_spreads, inner_range
+from anonfit.engines.memory.forms import PARTS, SIZES, Constraint, NodeView, Scratch
 from anonfit.engines.memory.layout import AFTER, BIT, FIRST, FROM, GAP, LAST, MASK, PLACE, TILE, TO, Columns, Rows
 from anonfit.engines.memory.tallies import Placed, SensitiveTally, Tally, cuts_legal, parts_legal
 from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, SplitMode
@@ -146,19 +146,16 @@ class Selector:
         self.every = np.arange(len(order))
         self.first_selections: dict[int, NDArray[np.int64]] = {}
 
-    def spreads(self, node: View) -> dict[int, float]:
+    def spreads(self, node: NodeView) -> dict[int, float]:
         """The columns of a node that can be split, and the normalized range of each."""
-        rows, columns, objective, scratch, start, stop, histogram, span, tile = node
-        spreads = {}
-        for column in range(len(self.coded)) if len(self.selection) else ():
-            tighten(rows, columns, objective, column, start, stop, histogram, span)
-            spread = spread_of(rows, columns, objective, column, start, stop, histogram, span, tile, scratch)
-            if spread >= 0:
-                spreads[column] = spread
-        return spreads
+        if not len(self.selection):
+            return {}
+        spreads = np.empty(len(self.coded))
+        find_spreads(node, spreads)
+        return {column: spread for column, spread in enumerate(spreads.tolist()) if spread >= 0}
 
     def choose(
-        self, node: View, spreads: dict[int, float], tally_of: Callable[[int], Tally], scratch: Scratch
+        self, node: NodeView, spreads: dict[int, float], tally_of: Callable[[int], Tally], scratch: Scratch
     ) -> Split | None:
         """The split that leaves the least imprecision, written to scratch; None if none makes it smaller.
 
@@ -192,7 +189,7 @@ class Selector:
             return None
         return self._write(best, scratch)
 
-    def _tile(self, node: View, column: int) -> NDArray[np.bool_]:
+    def _tile(self, node: NodeView, column: int) -> NDArray[np.bool_]:
         """Which codes of a column the node's tile holds."""
         size = self.coded[column].size
         held = int(self.columns.facts[TILE, column])
@@ -202,7 +199,7 @@ class Selector:
         inside: NDArray[np.bool_] = (codes >= node.span[FROM, column]) & (codes <= node.span[TO, column])
         return inside
 
-    def _overlaps(self, node: View, column: int) -> NDArray[np.bool_]:
+    def _overlaps(self, node: NodeView, column: int) -> NDArray[np.bool_]:
         """Whether each rectangle reaches a code of the tile. (rectangle,)"""
         first = int(self.columns.facts[PLACE, column])
         if self.columns.facts[TILE, column] >= 0:
@@ -213,7 +210,7 @@ class Selector:
         return overlaps
 
     def _best_of_column(
-        self, node: View, column: int, spread: float, *, others: NDArray[np.bool_], tally: Tally, mass: float
+        self, node: NodeView, column: int, spread: float, *, others: NDArray[np.bool_], tally: Tally, mass: float
     ) -> _BestSplit | None:
         elements = self._elements(node, column)
         reached = self._reached(column, elements, np.flatnonzero(others))
@@ -263,7 +260,7 @@ class Selector:
             reached = np.logical_or.reduceat(reached, elements.starts, axis=1)
         return _Reached(self, rectangles, reached)
 
-    def _elements(self, node: View, column: int) -> _Elements:
+    def _elements(self, node: NodeView, column: int) -> _Elements:
         """The pieces that a cut may part, in the order of cutting: also those without rows."""
         mode = self.coded[column].mode
         if mode == SplitMode.ORDERED:
@@ -289,9 +286,9 @@ class Selector:
             self.first_selections[column] = found
         return self.first_selections[column]
 
-    def _children(self, node: View, column: int, tile: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
+    def _children(self, node: NodeView, column: int, tile: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
         """Missing, if some values are, and the children of the taxonomy node over the rows."""
-        low, high, top = inner_range(node.columns, column, node.span, node.tile)
+        low, high, top = inner_range(node, column)
         taxonomy = self.columns.taxonomy
         pieces = [np.array([MISSING])] if node.span[GAP, column] == 1 else []
         child = int(top) + 1
@@ -314,7 +311,7 @@ class Selector:
         masses: NDArray[Any],
         *,
         mass: float,
-        node: View,
+        node: NodeView,
     ) -> _BestSplit | None:
         """Every child apart; missing alone if it may be, otherwise with the first child."""
         for joined in (0, 1):
@@ -354,7 +351,7 @@ class RowSelector:
         self.signatures, self.masses = purpose.selections.signatures, purpose.masses
         self.counts = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
 
-    def choose(self, node: View, rows: Rows, scratch: Scratch) -> Split | None:
+    def choose(self, node: NodeView, rows: Rows, scratch: Scratch) -> Split | None:
         """A node's split, written to scratch; `rows` has all packed rows."""
         spreads = self.selector.spreads(node)
         if not spreads:

@@ -6,20 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from anonfit.engines.contract import Opening
 from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.tables.reading import ReadOptions, read_table
 
-if TYPE_CHECKING:
-    import polars as pl
-
 
 def complete_rows(frame: pl.DataFrame, dropping: Sequence[str]) -> pl.DataFrame:
     """The rows of a frame that have a value of all of some columns; nothing but null is missing in them."""
-    import polars as pl
-
     floats = [name for name in frame.columns if frame[name].dtype.is_float()]
     if floats:
         frame = frame.with_columns(pl.col(floats).fill_nan(None))
@@ -29,8 +26,6 @@ def complete_rows(frame: pl.DataFrame, dropping: Sequence[str]) -> pl.DataFrame:
 
 def persons_left_out(before: pl.DataFrame, after: pl.DataFrame, count: str | None, entity: str | None) -> int:
     """Persons of whom fewer rows are left: what is told of rows that were left out covers so many."""
-    import polars as pl
-
     if len(before) == len(after):
         return 0
     if count is not None:

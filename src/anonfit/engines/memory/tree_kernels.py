@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.memory.count import at
+from anonfit.engines.memory.count import at, persons_at, run_of
 from anonfit.errors import RequestError
 from anonfit.runtime.compiling import inner, kernel
 
@@ -81,19 +81,6 @@ def n_log_n(logs: Any, number: Any) -> Any:
 
 
 @inner
-def _son_of(starts: Any, code: Any) -> Any:
-    """The last son that starts at or below a code."""
-    low, high = np.int64(0), np.int64(starts.shape[0] - 1)
-    while low < high:
-        middle = (low + high + 1) >> 1
-        if starts[at(middle)] <= code:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-@inner
 def _part(codes: Any, starts: Any, order: Any, first: Any, stop: Any, buffer: Any, edges: Any) -> None:
     """Bring the rows of a run into the order of their sons, else as they were; edges: (son + 1,)"""
     for son in range(edges.shape[0]):
@@ -101,13 +88,13 @@ def _part(codes: Any, starts: Any, order: Any, first: Any, stop: Any, buffer: An
     for place in range(first, stop):
         row = order[at(place)]
         buffer[at(place)] = row
-        edges[at(_son_of(starts, codes[at(row)]) + 1)] += 1
+        edges[at(run_of(starts, starts.shape[0], codes[at(row)]) + 1)] += 1
     edges[0] = first
     for son in range(1, edges.shape[0]):
         edges[son] += edges[son - 1]
     for place in range(first, stop):
         row = buffer[at(place)]
-        son = _son_of(starts, codes[at(row)])
+        son = run_of(starts, starts.shape[0], codes[at(row)])
         order[at(edges[at(son)])] = row
         edges[at(son)] += 1
     for son in range(edges.shape[0] - 1, 0, -1):
@@ -133,15 +120,10 @@ def part_rows(
     edges: (son + 1,); counts: (son, class)
     """
     _part(codes, starts, order, first, stop, buffer, edges)
-    if persons.shape[0] > 0:
-        for son in range(edges.shape[0] - 1):
-            for place in range(edges[son], edges[son + 1]):
-                row = at(order[at(place)])
-                counts[at(son), at(classes[row])] += persons[row]
-        return
     for son in range(edges.shape[0] - 1):
         for place in range(edges[son], edges[son + 1]):
-            counts[at(son), at(classes[at(order[at(place)])])] += 1
+            row = order[at(place)]
+            counts[at(son), at(classes[at(row)])] += persons_at(persons, row)
 
 
 @kernel
@@ -218,22 +200,15 @@ def compact(rows: RowRun, low: Any, size: Any, classes: Any, values: Any, table:
     """The values of some rows, ascending, with their persons by class; how many values. table: (value, class)"""
     if _is_few(size, rows.stop - rows.first):
         return _compact_few(rows, low, size, classes, values, table, scratch.hist)
-    if rows.persons.shape[0] > 0:
-        return _compact_weighted(rows, classes, values, table, scratch.keys)
     return _compact_many(rows, classes, values, table, scratch.keys)
 
 
 @inner
 def fill(rows: RowRun, low: Any, classes: Any, hist: Any) -> None:
     """Add the persons of some rows to a table of codes from `low` on. hist: (code, class)"""
-    if rows.persons.shape[0] > 0:
-        for place in range(rows.first, rows.stop):
-            row = at(rows.order[at(place)])
-            hist[at((np.int64(rows.codes[row]) - low) * classes + rows.labels[row])] += rows.persons[row]
-        return
     for place in range(rows.first, rows.stop):
         row = at(rows.order[at(place)])
-        hist[at((np.int64(rows.codes[row]) - low) * classes + rows.labels[row])] += 1
+        hist[at((np.int64(rows.codes[row]) - low) * classes + rows.labels[row])] += persons_at(rows.persons, row)
 
 
 @inner
@@ -255,12 +230,17 @@ def _compact_few(rows: RowRun, low: Any, size: Any, classes: Any, values: Any, t
 
 @inner
 def _compact_many(rows: RowRun, classes: Any, values: Any, table: Any, keys: Any) -> Any:
-    held = rows.stop - rows.first
+    held, weighted = rows.stop - rows.first, rows.persons.shape[0] > 0
     for place in range(held):
         row = at(rows.order[at(rows.first + place)])
-        keys[at(place)] = np.int64(rows.codes[row]) * classes + rows.labels[row]
+        code = np.int64(rows.codes[row])
+        keys[at(place)] = code if weighted else code * classes + rows.labels[row]
     _sort(keys, held)
     count = np.int64(0)
+    if weighted:
+        count = _distinct(keys, held, values)
+        spread(rows, classes, values, count, table)
+        return count
     for place in range(held):
         code = keys[at(place)] // classes
         if count == 0 or values[at(count - 1)] != code:
@@ -269,17 +249,6 @@ def _compact_many(rows: RowRun, classes: Any, values: Any, table: Any, keys: Any
                 table[at(count * classes + label)] = 0
             count += 1
         table[at((count - 1) * classes + keys[at(place)] % classes)] += 1
-    return count
-
-
-@inner
-def _compact_weighted(rows: RowRun, classes: Any, values: Any, table: Any, keys: Any) -> Any:
-    held = rows.stop - rows.first
-    for place in range(held):
-        keys[at(place)] = np.int64(rows.codes[at(rows.order[at(rows.first + place)])])
-    _sort(keys, held)
-    count = _distinct(keys, held, values)
-    spread(rows, classes, values, count, table)
     return count
 
 
@@ -322,32 +291,14 @@ def reached_values(codes: Any, reach: Reach, low: Any, size: Any, scratch: TreeS
 
 
 @inner
-def place_of(values: Any, count: Any, code: Any) -> Any:
-    """The place of a code among ascending values that hold it."""
-    low, high = np.int64(0), count - 1
-    while low < high:
-        middle = (low + high) >> 1
-        if values[at(middle)] < code:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@inner
 def spread(rows: RowRun, classes: Any, values: Any, count: Any, table: Any) -> None:
     """Count persons by class over values that hold theirs. table: (value, class)"""
     for place in range(count * classes):
         table[at(place)] = 0
-    if rows.persons.shape[0] > 0:
-        for place in range(rows.first, rows.stop):
-            row = at(rows.order[at(place)])
-            entry = place_of(values, count, rows.codes[row]) * classes + rows.labels[row]
-            table[at(entry)] += rows.persons[row]
-        return
     for place in range(rows.first, rows.stop):
         row = at(rows.order[at(place)])
-        table[at(place_of(values, count, rows.codes[row]) * classes + rows.labels[row])] += 1
+        entry = run_of(values, count, rows.codes[row]) * classes + rows.labels[row]
+        table[at(entry)] += persons_at(rows.persons, row)
 
 
 class SpanRuns:

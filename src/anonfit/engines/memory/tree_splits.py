@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.engines.memory.count import at
+from anonfit.engines.memory.count import at, run_of
 from anonfit.engines.memory.tree_kernels import (
     BEFORE,
     DEPTH,
-    FACTS,
     GAIN,
     HIGH,
     INFO,
@@ -25,7 +24,6 @@ from anonfit.engines.memory.tree_kernels import (
     fill,
     holds,
     n_log_n,
-    place_of,
     reached_values,
     spread,
 )
@@ -44,13 +42,11 @@ def weigh_ordered(
     classes, bad = rule.classes, scratch.bad
     if not is_public or reach.is_shared:
         count = compact(rows, low, size, classes, scratch.values, scratch.table, scratch)
-        for place in range(count + 1):
-            bad[at(place)] = 0
+        _clear(bad, count + 1)
     else:
         # A cut between values that no own row has parts spans differently from its neighbours.
         count = reached_values(rows.codes, reach, low, size, scratch)
-        for place in range(count + 1):
-            bad[at(place)] = 0
+        _clear(bad, count + 1)
         spread(rows, classes, scratch.values, count, scratch.table)
         _bar(rows, reach, low, size, count, rule, scratch)
     _choose(count, is_public and reach.is_shared, rule, scratch, best)
@@ -70,17 +66,15 @@ def _bar(rows: RowRun, reach: Reach, low: Any, size: Any, count: Any, rule: Rule
             for entry in range(held - 1):
                 _pass(table, entry, rule.classes, scratch.sums)
                 if not _both_hold(rule, scratch.sums):
-                    bad[at(place_of(values, count, held_values[at(entry)]) + 1)] += 1
-                    bad[at(place_of(values, count, held_values[at(entry + 1)]) + 1)] -= 1
+                    bad[at(run_of(values, count, held_values[at(entry)]) + 1)] += 1
+                    bad[at(run_of(values, count, held_values[at(entry + 1)]) + 1)] -= 1
             place = end
 
 
 @inner
 def _start(table: Any, count: Any, classes: Any, sums: Any) -> None:
     """Put everything to the right of a cut. sums: (side, class)"""
-    for label in range(classes):
-        sums[at(label)] = 0
-        sums[at(classes + label)] = 0
+    _clear(sums, 2 * classes)
     for place in range(count):
         for label in range(classes):
             sums[at(classes + label)] += table[at(place * classes + label)]
@@ -179,14 +173,12 @@ def _allowed_depth(
 def _is_bad(size: Any, breaks: Any, depth: Any, rule: Rule, scratch: TreeScratch) -> Any:
     """Whether a part of a division may not exist. hist: (code, class) of a span"""
     classes, sums = rule.classes, scratch.sums
-    for label in range(classes):
-        sums[at(label)] = 0
+    _clear(sums, classes)
     for code in range(size):
         if code > 0 and breaks[at(code)] <= depth:
             if not holds(sums, 0, classes, rule.demand):
                 return True
-            for label in range(classes):
-                sums[at(label)] = 0
+            _clear(sums, classes)
         for label in range(classes):
             sums[at(label)] += scratch.hist[at(code * classes + label)]
     return not holds(sums, 0, classes, rule.demand)
@@ -204,8 +196,7 @@ def _gain(size: Any, breaks: Any, depth: Any, rule: Rule, scratch: TreeScratch, 
     classes, sums, logs = rule.classes, scratch.sums, rule.logs
     after, info, large = 0.0, 0.0, np.int64(0)
     total, persons = np.int64(0), np.int64(0)
-    for label in range(classes):
-        sums[at(label)] = 0
+    _clear(sums, classes)
     for code in range(size + 1):
         if code == size or (code > 0 and breaks[at(code)] <= depth):
             own = n_log_n(logs, persons)
@@ -260,10 +251,7 @@ def weigh(
     (fact, column); counts: (class,); settings: the fewest persons of two sons, 1 where cuts pay for their number;
     lists: the fields of TreeScratch; found: (column, FACTS)
     """
-    classes = np.int64(counts.shape[0])
-    total = np.int64(0)
-    for label in range(classes):
-        total += counts[at(label)]
+    classes, total = np.int64(counts.shape[0]), counts.sum()
     before = n_log_n(logs, total)
     for label in range(classes):
         before -= n_log_n(logs, counts[at(label)])
@@ -271,8 +259,7 @@ def weigh(
     scratch = TreeScratch(lists[0], lists[1], lists[2], lists[3], lists[4], lists[5], lists[6], lists[7])
     spans = Reach(reach, ends, segments, is_shared)
     for column in range(codes.shape[0]):
-        for fact in range(FACTS):
-            best[column, fact] = 0.0
+        best[column, :] = 0.0
         if box[HIGH, column] - box[LOW, column] < 2:
             continue
         rows = RowRun(codes[column], labels, persons, own, first, stop)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from anonfit.criteria.objectives import MEDIAN
-from anonfit.engines.memory.candidates import find_elements, spread_of, tighten
+from anonfit.engines.memory.candidates import find_elements, find_spreads
 from anonfit.engines.memory.cutting import weigh_multiway, weigh_two_way
 from anonfit.engines.memory.engine import Grower, Growth, WaitingNode, grow, root_span
-from anonfit.engines.memory.forms import PARTS, SIZES, Constraint, View
+from anonfit.engines.memory.forms import PARTS, SIZES, Constraint, NodeView
 from anonfit.engines.memory.refining import FEW, Groups, count_by_class
 from anonfit.engines.memory.refining_kernels import Refinement
 from anonfit.engines.memory.route import make_routes, route_packed
@@ -34,13 +34,8 @@ ROWS = 4 * FEW
 def use_refining(
     constraints: Sequence[Constraint] = (), sizes: Sequence[int] = (1 << 8, 1 << 16), *, entities: bool = False
 ) -> None:
-    """Refine columns of each kind; what columns of more than 65,536 values, and persons of several rows, need beside
-    is compiled when they come.
-
-    Args:
-        constraints: Sensitive columns of that many rows, where groups will be held against models.
-        sizes: How many values the columns have.
-        entities: Whether persons have several rows.
+    """Refine columns of each kind, of so many values, and with models of sensitive columns of ROWS rows. What columns
+    of more than 65,536 values, and persons of several rows (`entities`), need beside is compiled when they come.
     """
     modes = (SplitMode.ORDERED, SplitMode.SUBSET)
     columns = tuple(CodedColumn("column", size, mode, False, np.zeros(size)) for mode in modes for size in sizes)
@@ -94,7 +89,7 @@ def _constraints(models: bool, rows: int = 4) -> list[Constraint]:
 class _GivenSplit(Grower):
     """Grows without choosing: the root's split is given."""
 
-    def choose(self, node: WaitingNode, view: View) -> Split:  # noqa: ARG002  nothing is looked at
+    def choose(self, node: WaitingNode, view: NodeView) -> Split:  # noqa: ARG002  nothing is looked at
         if node.number > 0:
             return -1, 0, -1, 0
         self.scratch.lists[[PARTS, SIZES], :2] = [[0, 1], [2, 2]]
@@ -115,7 +110,7 @@ def warm_weighing(*, models: bool = False) -> None:
     """
     with _grower(models) as grower:
         view, constraints = _view(grower), grower.shared_forms.constraints
-        _compile(weigh_two_way, *view[:3], 2, constraints, 1, *view[4:6], 2, 0, 1.0, view.scratch)
+        _compile(weigh_two_way, view, constraints, 1, 2, 0, 1.0)
         grower.tree(0)
 
 
@@ -123,17 +118,16 @@ def warm_finding(*, models: bool = False) -> None:
     """Compile the other half, and use what comes after growing."""
     with _grower(models) as grower:
         view = _view(grower)
-        for function in (find_elements, spread_of):
-            _compile(function, *view[:3], 1, *view[4:], view.scratch)
-        _compile(tighten, *view[:3], 1, *view[4:8])
-        _compile(weigh_multiway, *view[:3], 2, 1, *view[4:6], 2, 0, 0, 1.0, view.scratch)
-        _compile(write_parts, *view[1:3], 1, 2, 0, view.span, view.tile, view.scratch)
+        _compile(find_spreads, view, np.zeros(1))
+        _compile(find_elements, view, 1)
+        _compile(weigh_multiway, view, 1, 2, 0, 1.0)
+        _compile(write_parts, view, 1, 2, 0)
         nowhere = np.full(1, -1, np.int32)
         tree = Tree(nowhere, np.zeros(1, np.int32), np.zeros(1, np.int32), nowhere, nowhere, ())
         _use(Growth(tree, grower.buffers[0], grower.columns, np.zeros(1, np.int64)))
 
 
-def _view(grower: Grower) -> View:
+def _view(grower: Grower) -> NodeView:
     """The node of all rows as kernels see it."""
     root = grower.root(*root_span(grower.columns), 0)
     return grower.view(root, grower.shared_buffers[0], 0, 4, root.histogram)

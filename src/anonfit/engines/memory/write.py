@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, ReleaseError
@@ -20,9 +19,6 @@ from anonfit.runtime.compiling import kernel
 from anonfit.runtime.process import thread_count
 from anonfit.tables.frames import categorized, rebuilt
 from anonfit.tables.sources import FORMATS, PLAIN, FileForm
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @kernel
@@ -47,8 +43,8 @@ def _before(near: Any, row: int, other: int) -> Any:
 
 
 @kernel
-def _sort_groups(keys: Any, edges: Any, order: Any, words: Any, near: Any, places: Any, spare: Any) -> None:
-    """Sort the row numbers of some groups by their keys, which go into `words`: insertion in short runs, then merging.
+def _sort_groups(keys: Any, edges: Any, order: Any, near: Any, places: Any, spare: Any) -> None:
+    """Sort the row numbers of some groups by their keys: insertion in short runs, then merging.
 
     What is compared and moved stays near: copies of the keys in the order of the groups, and places among them. Indices
     have no sign, since numba would look whether they are negative.
@@ -88,8 +84,6 @@ def _sort_groups(keys: Any, edges: Any, order: Any, words: Any, near: Any, place
             width += width
         for place in range(start, stop):
             spare[place] = order[base + places[place]]
-            for word in range(keys.shape[0]):
-                words[word, base + place] = near[places[place], word]
         for place in range(start, stop):
             order[base + place] = spare[place]
 
@@ -102,9 +96,8 @@ def order_rows(
     keys: NDArray[np.uint64],
     *,
     threads: int | None = None,
-) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.uint64]]:
-    """Row numbers by group (0..count), within a group by their keys; the first place of each group; and the keys in
-    that order.
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Row numbers by group (0..count), within a group by their keys; and the first place of each group.
 
     groups: (run,) of the rows `numbers`, which stand in runs that begin at `begins`, the first at 0; keys: (word, row
     number), compared word by word.
@@ -114,7 +107,6 @@ def order_rows(
     np.add.at(edges, groups + 1, np.diff(runs))
     np.cumsum(edges, out=edges)
     order = np.empty(len(numbers), np.uint32)
-    words = np.empty((keys.shape[0], len(numbers)), np.uint64)
     _by_group(groups, runs, numbers, edges[:-1].copy(), order)
     if keys.shape[0]:
         workers = thread_count(threads)
@@ -125,11 +117,11 @@ def order_rows(
             rows = int(edges[last] - edges[first])
             near = np.empty((rows, keys.shape[0]), np.uint64)
             places, spare = np.empty((2, rows), np.uint32)
-            _sort_groups(keys, edges[first : last + 1], order, words, near, places, spare)
+            _sort_groups(keys, edges[first : last + 1], order, near, places, spare)
 
         with ThreadPoolExecutor(workers) as pool:
             list(pool.map(sort, cuts[:-1], cuts[1:]))
-    return order, edges, words
+    return order, edges
 
 
 CHUNK = 1 << 15
@@ -138,83 +130,24 @@ CHUNK = 1 << 15
 Words = NDArray[np.uint64]
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """A column as one number per row that orders rows as its values do, missing lowest: how many bits the numbers need,
-    how they are made, and, where they are enough for it, how values are made of them again.
+    and how those of some rows are made.
     """
 
     bits: int
     numbers: Callable[[slice], Words]
-    values: Callable[[Callable[[slice], Words], int], pl.Series] | None = None
-    """From the numbers of any rows, in another order, and how many rows there are."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyField:
-    """Where the number of a column is: in the word, so many bits from its low end."""
-
-    word: int
-    shift: int
-    key: Key
-
-    def numbers(self, words: Words, rows: slice) -> Words:
-        """The numbers of some rows."""
-        if self.key.bits == 0:
-            return np.zeros(words[:, rows].shape[1], np.uint64)
-        numbers: Words = words[self.word, rows] >> np.uint64(self.shift)
-        numbers &= np.uint64((1 << self.key.bits) - 1)
-        return numbers
-
-
-@dataclass(frozen=True, slots=True)
-class SortKeys:
-    """Rows as words that order them by their columns' values."""
-
-    columns: Sequence[pl.Series]
-    fields: Sequence[KeyField]
-    """One for each column."""
-    words: Words
-    """(word, row)"""
-
-    def in_order(self, words: Words, numbers: NDArray[np.uint32]) -> list[pl.Series]:
-        """The columns in another order of rows, given as the words and the row numbers in that order.
-
-        Values are made of the words, which lie in a row, where that is possible: faster than fetching them from all
-        over the table.
-        """
-
-        def column(values: pl.Series, field: KeyField) -> pl.Series:
-            if field.key.values is None:
-                return values.gather(numbers)
-            return field.key.values(partial(field.numbers, words), len(numbers)).alias(values.name)
-
-        with ThreadPoolExecutor(thread_count()) as pool:
-            return list(pool.map(column, self.columns, self.fields))
-
-
-def _chunks(rows: int) -> Iterator[slice]:
-    """All rows, some at a time."""
-    return (slice(start, min(start + CHUNK, rows)) for start in range(0, rows, CHUNK))
-
-
-def _nothing(rows: slice) -> Words:
-    """Numbers of a column that tells no rows apart."""
-    return np.zeros(rows.stop - rows.start, np.uint64)
-
-
-def _of_integers(numbers: NDArray[Any], missing: NDArray[np.bool_] | None, dtype: pl.DataType | None = None) -> Key:
+def _of_integers(numbers: NDArray[Any], missing: NDArray[np.bool_] | None) -> Key:
     """Distances from the smallest number; one more where missing values need the zero."""
-    import polars as pl
-
-    if missing is not None and missing.all():
-        return Key(0, _nothing)
     known = numbers if missing is None else numbers[~missing]
+    if not len(known):
+        return NOTHING
     low, high = int(known.min()), int(known.max())
     bits = (high - low + (missing is not None)).bit_length()
     if bits > 64:
-        ranks = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
-        return _of_integers(ranks, missing)
+        return _of_integers(np.unique(numbers, return_inverse=True)[1].astype(np.int64), missing)
     first = np.uint64((low - (missing is not None)) % 2**64)
 
     def keys(rows: slice) -> Words:
@@ -225,21 +158,7 @@ def _of_integers(numbers: NDArray[Any], missing: NDArray[np.bool_] | None, dtype
             distances[missing[rows]] = 0
         return distances
 
-    def values(of: Callable[[slice], Words], count: int) -> pl.Series:
-        restored = np.empty(count, numbers.dtype)
-        known = np.empty(0 if missing is None else count, np.bool_)
-        for rows in _chunks(count):
-            part = of(rows)
-            if missing is not None:
-                known[rows] = part != 0
-            part += first
-            restored[rows] = part.view(np.int64)
-        plain = pl.Series(restored)
-        if missing is not None:
-            plain = pl.select(pl.when(pl.Series(known)).then(plain)).to_series()
-        return plain.cast(dtype or plain.dtype)
-
-    return Key(bits, keys, None if dtype is None else values)
+    return Key(bits, keys)
 
 
 def _of_floats(numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None) -> Key:
@@ -259,102 +178,68 @@ def _of_floats(numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None) 
 
 def _of_texts(texts: pl.Series) -> Key:
     """Ranks of texts among the distinct ones, by code point."""
-    import polars as pl
-
     distinct, places = categorized(texts)
     first = int(texts.null_count() > 0)  # missing needs the zero
-    order = distinct.arg_sort().to_numpy()
     ranks = np.zeros(len(distinct) + 1, np.uint64)
-    ranks[order] = np.arange(first, len(distinct) + first)
-    named = distinct.gather(order)
-    if first:
-        named = pl.concat([pl.Series([None], dtype=named.dtype), named])
-    named = named.cast(texts.dtype)
+    ranks[distinct.arg_sort().to_numpy()] = np.arange(first, len(distinct) + first)
+    return Key(max(0, len(distinct) + first - 1).bit_length(), lambda rows: ranks.take(places[rows]))
 
-    def values(of: Callable[[slice], Words], count: int) -> pl.Series:
-        ranks_in_order = np.empty(count, np.uint32)
-        for rows in _chunks(count):
-            ranks_in_order[rows] = of(rows)
-        return named.gather(ranks_in_order)
 
-    return Key(max(0, len(named) - 1).bit_length(), lambda rows: ranks.take(places[rows]), values)
+NOTHING = Key(0, lambda rows: np.zeros(rows.stop - rows.start, np.uint64))
+"""A column that tells no rows apart."""
 
 
 def _key(values: pl.Series) -> Key:
-    import polars as pl
-
     dtype = values.dtype
-    if len(values) == 0:
-        return Key(0, _nothing)
+    if dtype.is_nested() or dtype == pl.Object:
+        raise DataError(f"column '{values.name}' is of type {dtype}; only plain values can be released.")
+    if len(values) == 0 or dtype == pl.Null:
+        return NOTHING
     if isinstance(dtype, (pl.String, pl.Categorical, pl.Enum)):
         return _of_texts(values)
     missing = values.is_null().to_numpy() if values.null_count() else None
     if dtype.is_float():
         return _of_floats(values.cast(pl.Float64).fill_null(0.0).to_numpy(), missing)
     if dtype == pl.Boolean:
-        return _of_integers(values.fill_null(value=False).to_numpy().astype(np.int8), missing, dtype)
+        return _of_integers(values.fill_null(value=False).to_numpy().astype(np.int8), missing)
     if (dtype.is_integer() and dtype not in (pl.UInt64, pl.Int128)) or dtype.is_temporal():
-        return _of_integers(values.to_physical().fill_null(0).to_numpy(), missing, dtype)
-    if dtype.is_nested() or dtype == pl.Object:
-        raise DataError(f"column '{values.name}' is of type {dtype}; only plain values can be released.")
-    if dtype == pl.Null:
-        return Key(0, _nothing)
-    ranks = values.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
-    return _of_integers(ranks, missing)
+        return _of_integers(values.to_physical().fill_null(0).to_numpy(), missing)
+    return _of_integers(values.rank("dense").fill_null(0).cast(pl.Int64).to_numpy(), missing)
 
 
 def _signs(values: pl.Series) -> Key:
     """Which zeros are not negative: the last thing to order rows by, since -0.0 equals 0.0 but looks different."""
-    import polars as pl
-
     numbers = values.cast(pl.Float64).fill_null(1.0).to_numpy()
     negative = (numbers == 0) & np.signbit(numbers)
     return Key(int(negative.any()), lambda rows: (~negative[rows]).astype(np.uint64))
 
 
-def _fields(keys: Sequence[Key]) -> list[KeyField]:
-    """Numbers side by side in as few words as they need, the first column's highest."""
-    words: list[list[Key]] = []
-    free = 0
-    for key in keys:
-        if key.bits > free:
-            words.append([])
-            free = 64
-        if words:
-            words[-1].append(key)
-            free -= key.bits
-    fields = [KeyField(0, 0, key) for key in keys[: len(keys) - sum(map(len, words))]]  # of no bits
-    for number, inside in enumerate(words):
-        shift = sum(key.bits for key in inside)
-        for key in inside:
-            shift -= key.bits
-            fields.append(KeyField(number, shift, key))
-    return fields
-
-
-def sort_keys(columns: Sequence[pl.Series]) -> SortKeys:
-    """Keys that order rows by the columns' values, the first column first."""
+def sort_keys(columns: Sequence[pl.Series]) -> Words:
+    """Words that order rows by the columns' values, the first column first: its numbers are the highest. (word, row)"""
     rows = len(columns[0]) if columns else 0
     with ThreadPoolExecutor(thread_count()) as pool:
         keys = [*pool.map(_key, columns), *(_signs(values) for values in columns if values.dtype.is_float())]
-        fields = _fields(keys)
-        used = [field for field in fields if field.key.bits]
-        words = np.empty((max((field.word + 1 for field in used), default=0), rows), np.uint64)
+        places: list[tuple[Key, int, np.uint64]] = []
+        word, free = -1, 0
+        for key in keys:
+            if key.bits > free:
+                word, free = word + 1, 64
+            free -= key.bits
+            if key.bits:
+                places.append((key, word, np.uint64(free)))
+        words = np.zeros((word + 1, rows), np.uint64)
 
-        def pack(part: slice) -> None:
-            whole = np.zeros((len(words), part.stop - part.start), np.uint64)
-            for field in used:
-                whole[field.word] |= field.key.numbers(part) << np.uint64(field.shift)
-            words[:, part] = whole
+        def fill(start: int) -> None:
+            part = slice(start, min(start + CHUNK, rows))
+            for key, place, shift in places:
+                words[place, part] |= key.numbers(part) << shift
 
-        list(pool.map(pack, _chunks(rows)))
-    return SortKeys(columns, fields[: len(columns)], words)
+        list(pool.map(fill, range(0, rows, CHUNK)))
+    return words
 
 
 def plain(dtype: pl.DataType) -> pl.DataType:
     """The type of a column as engines tell it: texts are texts."""
-    import polars as pl
-
     return pl.String() if isinstance(dtype, pl.Categorical | pl.Enum) else dtype
 
 
@@ -362,8 +247,6 @@ def released(dtype: pl.DataType) -> pl.DataType:
     """The type of a raw column in the release: an Enum would bring all its categories into the file, and categories
     that have a name would bring that.
     """
-    import polars as pl
-
     if isinstance(dtype, pl.Enum):
         return pl.String()
     return pl.Categorical() if isinstance(dtype, pl.Categorical) else dtype
@@ -392,7 +275,6 @@ def sink(
     kind: str,
 ) -> None:
     """Write a file of columns `names` from parts: the ranks of rows, and their raw columns by name."""
-    import polars as pl
     from polars.io.plugins import register_io_source
 
     def frames(
@@ -421,8 +303,6 @@ def check_writable(types: Mapping[str, pl.DataType], kind: str) -> None:
 
 def write_table(table: pl.DataFrame | pl.LazyFrame, path: Path, kind: str, form: FileForm = PLAIN) -> None:
     """Write a table as a file of a format, laid out in a form."""
-    import polars as pl
-
     rows = table.lazy()
     check_writable(rows.collect_schema(), kind)
     try:

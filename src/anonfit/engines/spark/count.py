@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What executors do with rows once it is known what their values become: code them, derive fields, draw and count them.
-Each class is the work on one partition.
+What ends with `batches` is the work on one partition.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from anonfit.engines.contract import CountRequest, Draw, first_of_run
 from anonfit.engines.spark.rows import (
@@ -21,45 +23,26 @@ from anonfit.engines.spark.rows import (
     chunks,
     pack,
     packed,
-    polars,
     unpack,
     unpacked,
     without_signs,
 )
 
-if TYPE_CHECKING:
-    import polars as pl
-
 REQUEST, ROWS = "request", "rows"
 
 
-@dataclass(frozen=True, slots=True)
-class DrawRows:
-    """Some fields of the rows that are drawn."""
-
-    draw: Draw
-    names: tuple[str, ...]
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Packs of the rows that are drawn."""
-        for rows in unpacked(batches, list(dict.fromkeys([*self.draw.fields, *self.names]))):
-            chosen = self.draw.drawn({name: rows[name].to_numpy() for name in self.draw.fields})
-            yield packed({CONTENT: [pack(rows.filter(chosen).select(self.names))]})
+def draw_rows(draw: Draw, names: Sequence[str], batches: Iterable[Any]) -> Iterator[Any]:
+    """Packs of some fields of the rows that are drawn."""
+    for rows in unpacked(batches, list(dict.fromkeys([*draw.fields, *names]))):
+        chosen = draw.drawn({name: rows[name].to_numpy() for name in draw.fields})
+        yield packed({CONTENT: [pack(rows.filter(chosen).select(names))]})
 
 
-@dataclass(frozen=True, slots=True)
-class DeriveFields:
-    """Adds fields to rows; `work` says what they are, as bytes."""
-
-    work: bytes
-    names: tuple[str, ...]
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """The same packs, with more fields."""
-        pl = polars()
-        for rows in unpacked(batches):
-            further = loaded(self.work)({name: rows[name].to_numpy() for name in self.names})
-            yield packed({CONTENT: [pack(rows.with_columns(pl.Series(name, own) for name, own in further.items()))]})
+def derive_fields(work: bytes, names: Sequence[str], batches: Iterable[Any]) -> Iterator[Any]:
+    """The same packs, with more fields; `work` says what they are, as bytes."""
+    for rows in unpacked(batches):
+        further = loaded(work)({name: rows[name].to_numpy() for name in names})
+        yield packed({CONTENT: [pack(rows.with_columns(pl.Series(name, values) for name, values in further.items()))]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,39 +55,26 @@ class Lookup:
     entries: int
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
-    """Turns rows into packs of their fields, and of some columns that are kept. Rows with a missing value of `known`
-    are left out. Packs have about `rows` rows.
+def code(
+    lookups: Sequence[Lookup], known: Sequence[str], kept: Sequence[str], pack_rows: int, batches: Iterable[Any]
+) -> Iterator[Any]:
+    """Packs, of about so many rows, of coded rows, all of node 0, and of the values of the columns `kept`. Rows with a
+    missing value of `known` are left out.
     """
-
-    lookups: tuple[Lookup, ...]
-    known: tuple[str, ...]
-    kept: tuple[str, ...]
-    rows: int
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Packs of coded rows, all of node 0, and of their raw values."""
-        pl = polars()
-        tables = [unpack(lookup.content) for lookup in self.lookups]
-        size = max([CHUNK, *(lookup.entries for lookup in self.lookups)])
-        for rows in chunks(batches, size):
-            frame = rows.drop_nulls(self.known) if self.known else rows
-            columns = [pl.repeat(0, len(frame), dtype=pl.Int32, eager=True).alias(NODE)]
-            columns += [_looked_up(frame, lookup, table) for lookup, table in zip(self.lookups, tables, strict=True)]
-            coded = pl.DataFrame(columns)
-            raw = frame.select(pl.col(name).alias(f"raw{place}") for place, name in enumerate(self.kept))
-            for first in range(0, len(frame), self.rows):
-                content, kept = pack(coded.slice(first, self.rows)), pack(raw.slice(first, self.rows))
-                yield packed({CONTENT: [content], RAW: [kept]})
+    tables = [unpack(lookup.content) for lookup in lookups]
+    for rows in chunks(batches, max([CHUNK, *(lookup.entries for lookup in lookups)])):
+        frame = rows.drop_nulls(known) if known else rows
+        columns = [pl.repeat(0, len(frame), dtype=pl.Int32, eager=True).alias(NODE)]
+        columns += [_looked_up(frame, lookup, table) for lookup, table in zip(lookups, tables, strict=True)]
+        coded = pl.DataFrame(columns)
+        raw = frame.select(pl.col(name).alias(f"raw{place}") for place, name in enumerate(kept))
+        for first in range(0, len(frame), pack_rows):
+            yield packed({CONTENT: [pack(coded.slice(first, pack_rows))], RAW: [pack(raw.slice(first, pack_rows))]})
 
 
 def _looked_up(frame: pl.DataFrame, lookup: Lookup, table: pl.DataFrame) -> pl.Series:
-    pl = polars()
     names = list(lookup.names)
-    keys = frame.select(
-        without_signs(pl.col(name)).alias(name) if frame.schema[name].is_float() else pl.col(name) for name in names
-    )
+    keys = without_signs(frame, names)
     codes = keys.join(table, on=names, how="left", nulls_equal=True, maintain_order="left")[lookup.field]
     if codes.null_count() or len(codes) != len(frame):
         raise AssertionError(CHANGED)
@@ -121,7 +91,6 @@ class Count:
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Partial counts: (request, node, codes, sums, rows)."""
-        pl = polars()
         parts: list[list[Any]] = [[] for _ in self.requests]
         for rows in unpacked(batches, self.names):
             frame = rows.filter(pl.col(NODE) >= 0)
@@ -161,7 +130,6 @@ class Count:
 
     def _padded(self, number: int, counted: pl.DataFrame) -> pl.DataFrame:
         """Counts of one request in the columns that all have."""
-        pl = polars()
         return counted.select(
             pl.lit(number, pl.Int32).alias(REQUEST),
             *(
@@ -177,7 +145,6 @@ class Count:
 
 def _keyed(rows: pl.DataFrame, request: CountRequest) -> tuple[pl.DataFrame, list[Any]]:
     """The rows that a request is about, and the columns and expressions that they are grouped by."""
-    pl = polars()
     if request.within is not None:
         name, first, stop = request.within
         rows = rows.filter(pl.col(name).ge(first) & pl.col(name).lt(stop))
@@ -192,7 +159,6 @@ def _keyed(rows: pl.DataFrame, request: CountRequest) -> tuple[pl.DataFrame, lis
 
 
 def _sums(request: CountRequest) -> list[Any]:
-    pl = polars()
     sums = []
     for place, factors in enumerate(request.sums):
         if not factors:
@@ -207,7 +173,7 @@ def _sums(request: CountRequest) -> list[Any]:
 
 def fields_of(contents: Iterable[Any], names: Sequence[str]) -> dict[str, Any]:
     """The fields of the rows of a node's packs; kernels are compiled for arrays that can be written."""
-    frame = polars().concat([unpack(content, names) for content in contents], rechunk=True)
+    frame = pl.concat([unpack(content, names) for content in contents], rechunk=True)
     return {name: frame[name].to_numpy(writable=True) for name in names}
 
 

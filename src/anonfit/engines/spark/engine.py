@@ -6,16 +6,18 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.engines.contract import Counted, CountRequest, Derive, Draw, Field, Move, Placing, Written
 from anonfit.engines.memory.write import in_batches, plain, released
-from anonfit.engines.spark.count import ROWS, Code, Count, DeriveFields, DrawRows, Lookup, fields_of
-from anonfit.engines.spark.route import CodeCounts, Finish, PartByNode, code_counts, routed, sizes_of
+from anonfit.engines.spark.count import ROWS, Count, Lookup, code, derive_fields, draw_rows, fields_of
+from anonfit.engines.spark.route import CodeCounts, code_counts, finish_node, part_by_node, routed, sizes_of
 from anonfit.engines.spark.rows import (
     ALL,
     CONTENT,
@@ -37,10 +39,6 @@ from anonfit.engines.spark.source import PARTITION, Loading, quiet, result_of, s
 from anonfit.engines.spark.write import write_sorted
 from anonfit.errors import DataError, TooManyGroups
 from anonfit.runtime.process import available_memory
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 TAKEN_ROWS = 1 << 20
 """Rows that are handed over in one go."""
@@ -79,7 +77,8 @@ class SparkEngine:
         self.released = {name: released(dtype) for name, dtype in schema.items()}
         self.held = {name: held_name(place) for place, name in enumerate(storable(schema))}
         self.known = tuple(self.held[name] for name in without_missing)
-        self.source, self.lazy = source, scan
+        self.source = source
+        self.scan: Any = scan
         self.values_of: dict[tuple[str, ...], tuple[pl.DataFrame, NDArray[np.int64]]] = {}
         self.raw = [name for name in raw if name in self.held]
         self.surveyed = self._survey([tuple(names) for names in asked], persons, self.raw)
@@ -118,8 +117,6 @@ class SparkEngine:
         self, sets: Sequence[tuple[str, ...]], persons: str | None = None, raw: Sequence[str] = ()
     ) -> dict[int, int]:
         """Find the different values of sets of columns; what else was counted on the way."""
-        import polars as pl
-
         known = [names for names in dict.fromkeys(sets) if all(name in self.held for name in names)]
         survey = Survey(
             tuple(tuple(self.held[name] for name in names) for names in known),
@@ -137,8 +134,6 @@ class SparkEngine:
 
     def _values(self, part: pl.DataFrame, name: str, place: int) -> pl.Series:
         """The values of a column from what a survey tells."""
-        import polars as pl
-
         kind = stored_type(self.schema[name])
         values = part[f"{form_of(kind)}{place}"].alias(name)
         held = values.str.decode("hex") if isinstance(kind, pl.Binary) else values.cast(kind)
@@ -153,27 +148,15 @@ class SparkEngine:
 
     def _arrived(self, result: Any) -> pl.DataFrame:
         """A small result of Spark, here."""
-        import polars as pl
-
         frame = pl.from_arrow(result_of(result.toArrow))
         assert isinstance(frame, pl.DataFrame)
         return frame
 
-    @property
-    def scan(self) -> pl.LazyFrame:
-        """The rows, read here some at a time."""
-        assert self.lazy is not None
-        return self.lazy
-
     def missing(self, names: Sequence[str]) -> dict[str, int]:
         """How many values are missing in columns that have missing values."""
-        counts = {}
-        for name in names:
-            values, rows = self.distinct([name])
-            count = int(rows[values[name].is_null().to_numpy()].sum())
-            if count:
-                counts[name] = count
-        return counts
+        of_values = {name: self.distinct([name]) for name in names}
+        gaps = {name: int(rows[values[name].is_null().to_numpy()].sum()) for name, (values, rows) in of_values.items()}
+        return {name: count for name, count in gaps.items() if count}
 
     def distinct_shares(self, names: Sequence[str]) -> dict[str, float]:
         """The share of different values among each raw column's known ones, 0 where it is far from 1."""
@@ -202,7 +185,7 @@ class SparkEngine:
         """Turn every row into its fields by looking its values up, and keep raw values."""
         self.kept = list(kept)
         size = max(1, min(PARTITION, -(-self.rows // self.partitions)))
-        work = Code(tuple(map(self._lookup, fields)), self.known, tuple(self._held(name) for name in kept), size)
+        work = partial(code, [*map(self._lookup, fields)], self.known, [self._held(name) for name in kept], size)
         with quiet():
             coded = self.source.mapped(work, f"{CONTENT} binary, {RAW} binary")
             if self.surveyed.get(PARTITIONS, 0) < self.partitions:
@@ -213,8 +196,6 @@ class SparkEngine:
 
     def _lookup(self, field: Field) -> Lookup:
         """A field's values as they are held, with their codes."""
-        import polars as pl
-
         columns = []
         names = tuple(self.held[name] for name in field.values.columns)
         for name, held in zip(field.values.columns, names, strict=True):
@@ -226,13 +207,13 @@ class SparkEngine:
     def sample(self, draw: Draw, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """The fields of the rows that are drawn, from all executors."""
         with quiet():
-            drawn = self.coded.select(CONTENT).mapInArrow(DrawRows(draw, tuple(names)), f"{CONTENT} binary")
+            drawn = self.coded.select(CONTENT).mapInArrow(partial(draw_rows, draw, tuple(names)), f"{CONTENT} binary")
         return fields_of(self._arrived(drawn)[CONTENT].to_list(), names)
 
     def derive(self, names: Sequence[str], work: Derive) -> None:
         """Add further fields where the rows are; those that are written need none."""
         with quiet():
-            wider = DeriveFields(pickle.dumps(work), tuple(names))
+            wider = partial(derive_fields, pickle.dumps(work), tuple(names))
             self.coded = self.coded.select(CONTENT).mapInArrow(wider, f"{CONTENT} binary").persist()
         self.persisted.append(self.coded)
 
@@ -255,7 +236,7 @@ class SparkEngine:
         for request, part in zip(requests, parts, strict=True):
             if request.by and not request.runs and request.within is None:
                 self.tallies.append(code_counts(request, part))
-        return [_counted(request, part) for request, part in zip(requests, parts, strict=True)]
+        return [Counted.of(part, request) for request, part in zip(requests, parts, strict=True)]
 
     def _refuse_many(self, groups: Any, most: int) -> None:
         """Refuse to bring groups to the driver, at most so many, that do not fit there."""
@@ -306,29 +287,26 @@ class SparkEngine:
     def take(self, nodes: Mapping[int, int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
         """Fetch the rows of several nodes in one go, and part them here."""
         for batch in in_batches(nodes, TAKEN_ROWS):
-            yield from self._take(batch, names)
-
-    def _take(self, nodes: Sequence[int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
-        packs_of: dict[int, list[bytes]] = {}
-        for node, content in self._arrived(self._apart(nodes, names)).iter_rows():
-            packs_of.setdefault(node, []).append(content)
-        for node, contents in packs_of.items():
-            yield node, fields_of(contents, names)
+            packs_of: dict[int, list[bytes]] = {}
+            for node, content in self._arrived(self._apart(batch, names)).iter_rows():
+                packs_of.setdefault(node, []).append(content)
+            for node, contents in packs_of.items():
+                yield node, fields_of(contents, names)
 
     def _apart(self, nodes: Collection[int], names: Sequence[str]) -> Any:
         """Packs of the rows of finished nodes, each of one node."""
         with quiet():
-            work = PartByNode(frozenset(nodes), tuple(names))
+            work = partial(part_by_node, frozenset(nodes), tuple(names))
             return self.coded.select(CONTENT).mapInArrow(work, f"{NODE} bigint, {CONTENT} binary")
 
     def finish(
         self, nodes: Mapping[int, int], names: Sequence[str], grow: Callable[..., Any]
     ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
         """Grow the subtrees of finished nodes where their rows are: each node's rows meet on one executor."""
-        work = Finish(pickle.dumps(grow), tuple(names))
+        content = pickle.dumps(grow)
 
         def one_node(key: tuple[Any, ...], table: Any) -> Any:
-            return work(key, table)
+            return finish_node(content, names, key, table)
 
         with quiet():
             grown = (
@@ -343,11 +321,3 @@ class SparkEngine:
         """Sort the rows by ranges of what they say, let Spark write them, and put the parts together."""
         kept = {name: self.released[name] for name in self.kept}
         return write_sorted(self.whole, placing, names, kept, self.partitions, self.rows, path, kind)
-
-
-def _counted(request: CountRequest, groups: pl.DataFrame) -> Counted:
-    def of(prefix: str, count: int) -> NDArray[np.int64]:
-        columns = [groups[f"{prefix}{place}"].to_numpy() for place in range(count)]
-        return np.array(columns, np.int64).reshape(count, len(groups))
-
-    return Counted(groups[NODE].to_numpy().astype(np.int64), of("by", len(request.by)), of("sum", len(request.sums)))

@@ -1,24 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How rows get their new nodes in Spark, how many go where, and what becomes of finished nodes. Each class is the work
-on one partition, or on one node.
-"""
+"""How rows get their new nodes in Spark, how many go where, and what becomes of finished nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.engines.contract import CountRequest, Move
 from anonfit.engines.spark.count import ROWS, fields_of, loaded
-from anonfit.engines.spark.rows import CONTENT, NODE, apart, pack, packed, polars, unpacked
+from anonfit.engines.spark.rows import CONTENT, NODE, apart, pack, packed, unpacked
 from anonfit.engines.spark.source import quiet
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +31,7 @@ class CodeCounts:
         """How many rows each part of a split gets."""
         inside = slice(*np.searchsorted(self.nodes, [move.node, move.node + 1]))
         rows_of_part = np.zeros(move.parts, np.int64)
-        np.add.at(rows_of_part, _parts(move, self.codes[inside]), self.rows[inside])
+        np.add.at(rows_of_part, move.part_of(self.codes[inside]), self.rows[inside])
         return rows_of_part
 
 
@@ -68,7 +64,6 @@ class Route:
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """The same packs with other nodes."""
-        pl = polars()
         asked = {move.field for move in self.moves}
         for rows in unpacked(batches):
             nodes = self.new_nodes(rows[NODE].to_numpy(), {name: rows[name].to_numpy() for name in asked})
@@ -107,17 +102,10 @@ class Route:
         goals = nodes.copy()
         for number, move in enumerate(self.moves):
             inside = order[edges[number] : edges[number + 1]]
-            goals[inside] = move.first + _parts(move, fields[move.field][inside])
+            goals[inside] = move.first + move.part_of(fields[move.field][inside])
         ended = order[edges[-2] : edges[-1]]
         goals[ended] = -1 - nodes[ended]
         return goals
-
-
-def _parts(move: Move, codes: NDArray[Any]) -> NDArray[np.int64]:
-    """The part that each code goes to."""
-    if move.members is None:
-        return np.searchsorted(np.array(move.starts[1:], np.int64), codes.astype(np.int64), side="right")
-    return 1 - np.isin(codes, move.members).astype(np.int64)
 
 
 def routed(rows: Any, moves: Sequence[Move], finished: Collection[int]) -> Any:
@@ -127,36 +115,21 @@ def routed(rows: Any, moves: Sequence[Move], finished: Collection[int]) -> Any:
         return rows.select(CONTENT).mapInArrow(work, f"{CONTENT} binary")
 
 
-@dataclass(frozen=True, slots=True)
-class PartByNode:
-    """Packs of their own for the rows of each finished node that is asked for."""
-
-    nodes: frozenset[int]
-    names: tuple[str, ...]
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Nodes, and packs of fields."""
-        pl = polars()
-        marks = pl.Series([-1 - node for node in self.nodes], dtype=pl.Int32)
-        for rows in unpacked(batches, [NODE, *self.names]):
-            for number, part in apart(rows.filter(pl.col(NODE).is_in(marks.implode())), NODE):
-                yield packed({NODE: [-1 - number], CONTENT: [pack(part)]})
+def part_by_node(nodes: Collection[int], names: Sequence[str], batches: Iterable[Any]) -> Iterator[Any]:
+    """Packs of their own for the rows of each finished node that is asked for: nodes, and packs of fields."""
+    marks = pl.Series([-1 - node for node in nodes], dtype=pl.Int32)
+    for rows in unpacked(batches, [NODE, *names]):
+        for number, part in apart(rows.filter(pl.col(NODE).is_in(marks.implode())), NODE):
+            yield packed({NODE: [-1 - number], CONTENT: [pack(part)]})
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """Grows the subtree of one node. `grow` is the work of the in-memory kernel, as bytes."""
+def finish_node(grow: bytes, names: Sequence[str], key: tuple[Any, ...], table: Any) -> Any:
+    """The subtree of one node as one row: the node, and what `grow`, the in-memory kernel as bytes, says of it."""
+    import pyarrow as pa
 
-    grow: bytes
-    names: tuple[str, ...]
-
-    def __call__(self, key: tuple[Any, ...], table: Any) -> Any:
-        """One row: the node, and what the kernel says of it."""
-        import pyarrow as pa
-
-        number = int(key[0].as_py())
-        values = fields_of((content.as_buffer() for content in table.column(CONTENT)), self.names)
-        nodes, members = loaded(self.grow)(number, values)
-        numbers = [pa.array([entry], pa.int64()) for entry in (number, nodes.shape[1])]
-        content = [pa.array([array.tobytes()], pa.binary()) for array in (nodes, members)]
-        return pa.table([*numbers, *content], names=[NODE, "facts", "nodes", "members"])
+    number = int(key[0].as_py())
+    values = fields_of((content.as_buffer() for content in table.column(CONTENT)), names)
+    nodes, members = loaded(grow)(number, values)
+    numbers = [pa.array([entry], pa.int64()) for entry in (number, nodes.shape[1])]
+    content = [pa.array([array.tobytes()], pa.binary()) for array in (nodes, members)]
+    return pa.table([*numbers, *content], names=[NODE, "facts", "nodes", "members"])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows in Spark. Values are held as whole numbers, numbers, texts or bytes that sort as the values do: Spark itself
 does not know all types of columns that files have, and here every value comes back as it was. Executors read rows,
-bring them into that form, and find their different values; each class is the work on one partition. Coded rows are in
-packs, many rows as one value: Spark holds and moves packs, and never looks into them.
+bring them into that form, and find their different values; what ends with `batches` is the work on one partition. Coded
+rows are in packs, many rows as one value: Spark holds and moves packs, and never looks into them.
 """
 
 from __future__ import annotations
@@ -13,27 +13,21 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    import polars as pl
-
+import polars as pl
 
 TOP = -(1 << 63)
 
 
 def is_storable(dtype: pl.DataType) -> bool:
     """Whether values of a type can be held."""
-    import polars as pl
-
     wide = (pl.Int128, pl.UInt128) if hasattr(pl, "UInt128") else (pl.Int128,)
     return not (dtype.is_nested() or dtype == pl.Object or isinstance(dtype, wide))
 
 
 def stored_type(dtype: pl.DataType) -> pl.DataType:
     """The type that values of a type are held as."""
-    import polars as pl
-
     if dtype.is_float():
         return pl.Float64()
     if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
@@ -47,8 +41,6 @@ def stored_type(dtype: pl.DataType) -> pl.DataType:
 
 def spark_type(dtype: pl.DataType) -> str:
     """The name that Spark has for a type of storage."""
-    import polars as pl
-
     if isinstance(dtype, pl.Decimal):
         return f"decimal(38,{dtype.scale})"
     return {pl.Float64: "double", pl.String: "string", pl.Binary: "binary"}.get(type(dtype), "bigint")
@@ -56,8 +48,6 @@ def spark_type(dtype: pl.DataType) -> str:
 
 def stored(column: pl.Series) -> pl.Series:
     """A column as it is held."""
-    import polars as pl
-
     dtype = column.dtype
     kind = stored_type(dtype)
     if isinstance(dtype, pl.UInt64):
@@ -69,8 +59,6 @@ def stored(column: pl.Series) -> pl.Series:
 
 def restored(column: pl.Series, dtype: pl.DataType) -> pl.Series:
     """A column of a type from what is held of it."""
-    import polars as pl
-
     if isinstance(dtype, pl.UInt64):
         return column.to_frame().select((pl.col(column.name) ^ TOP).reinterpret(signed=False)).to_series()
     if isinstance(dtype, pl.Null):
@@ -95,30 +83,19 @@ frozen = 0
 """How many modules there were when what they hold was last taken from the garbage collector's sight."""
 
 
-def polars() -> Any:
-    """The library polars, on an executor with one thread: Spark gives each of its cores a process."""
-    if "polars" not in sys.modules:
-        os.environ.setdefault("POLARS_MAX_THREADS", "1")
-    import polars as pl
-
-    if "pyspark.worker" in sys.modules:
-        _freeze()
-    return pl
-
-
 def _freeze() -> None:
     """Take what modules hold from the garbage collector's sight: Spark lets it look at everything after every task,
     which takes far longer than a small task itself.
     """
     global frozen
-    if len(sys.modules) != frozen:
+    if "pyspark.worker" in sys.modules and len(sys.modules) != frozen:
         gc.freeze()
         frozen = len(sys.modules)
 
 
 def chunks(batches: Iterable[Any], rows: int = CHUNK) -> Iterator[pl.DataFrame]:
     """Batches of Arrow as frames of about so many rows."""
-    pl = polars()
+    _freeze()
     waiting: list[Any] = []
     count = 0
     for batch in batches:
@@ -137,40 +114,36 @@ def arrow(frame: pl.DataFrame) -> Iterator[Any]:
     """A frame as the batches of Arrow that Spark takes."""
     import pyarrow as pa
 
-    table = frame.to_arrow(compat_level=polars().CompatLevel.oldest())
+    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
     simple = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
     schema = pa.schema([pa.field(column.name, simple.get(column.type, column.type)) for column in table.schema])
     yield from table.cast(schema).to_batches(max_chunksize=CHUNK)
 
 
-def without_signs(expression: pl.Expr) -> pl.Expr:
-    """Numbers with -0.0 as 0.0, which it equals."""
-    pl = polars()
-    unsigned: Any = pl.when(expression == 0.0).then(0.0).otherwise(expression)
-    return unsigned  # type: ignore[no-any-return]
+def without_signs(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Some columns, their numbers with -0.0 as 0.0, which it equals."""
+    floats = [pl.col(name) for name in names if frame.schema[name].is_float()]
+    unsigned = [pl.when(number == 0.0).then(0.0).otherwise(number).name.keep() for number in floats]
+    return frame.select(names).with_columns(unsigned)
 
 
-@dataclass(frozen=True, slots=True)
-class Clean:
-    """Which texts of some columns mean a missing value."""
+Missing: TypeAlias = Mapping[str, Sequence[str]]
+"""Which texts of some columns mean a missing value."""
 
-    missing: Mapping[str, Sequence[str]]
 
-    def stored(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """A frame as it is held: nothing but null is missing."""
-        pl = polars()
-        columns = []
-        for place, name in enumerate(frame.columns):
-            column = stored(frame[name])
-            texts = list(self.missing.get(name, ()))
-            if column.dtype == pl.String and texts and isinstance(frame[name].dtype, pl.String):
-                kept = pl.when(pl.col(name).is_in(texts)).then(None).otherwise(pl.col(name))
-                column = column.to_frame().select(kept.alias(name)).to_series()
-            elif column.dtype.is_float():
-                column = column.fill_nan(None)
-            columns.append(column.alias(held_name(place)))
-        held: Any = pl.DataFrame(columns)
-        return held  # type: ignore[no-any-return]
+def held_rows(missing: Missing, frame: pl.DataFrame) -> pl.DataFrame:
+    """A frame as it is held: nothing but null is missing."""
+    columns = []
+    for place, name in enumerate(frame.columns):
+        column = stored(frame[name])
+        texts = list(missing.get(name, ()))
+        if column.dtype == pl.String and texts and isinstance(frame[name].dtype, pl.String):
+            kept = pl.when(pl.col(name).is_in(texts)).then(None).otherwise(pl.col(name))
+            column = column.to_frame().select(kept.alias(name)).to_series()
+        elif column.dtype.is_float():
+            column = column.fill_nan(None)
+        columns.append(column.alias(held_name(place)))
+    return pl.DataFrame(columns)
 
 
 def held_name(place: int) -> str:
@@ -178,65 +151,43 @@ def held_name(place: int) -> str:
     return f"held{place}"
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
-    """Rows of a DataFrame of Spark."""
-
-    clean: Clean
-    names: tuple[str, ...]
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Rows in the form in which they are held."""
-        for frame in chunks(batches):
-            yield from arrow(self.clean.stored(frame.select(self.names)))
+Work: TypeAlias = Callable[..., Any]
+"""What executors do with the batches of a partition."""
 
 
-@dataclass(frozen=True, slots=True)
-class SharedFolderWork:
+def load(missing: Missing, names: Sequence[str], batches: Iterable[Any]) -> Iterator[Any]:
+    """Rows of a DataFrame of Spark in the form in which they are held."""
+    for frame in chunks(batches):
+        yield from arrow(held_rows(missing, frame.select(names)))
+
+
+def read(
+    missing: Missing, names: Sequence[str], tasks: Sequence[tuple[str, int, int]], batches: Iterable[Any]
+) -> Iterator[Any]:
+    """Rows of Parquet files in the form in which they are held; a task is a file, its first row and how many. Batches
+    have the numbers of tasks.
+    """
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            file, begin, rows = tasks[number]
+            scan = pl.scan_parquet(file, glob=False).select(names)
+            for first in range(begin, begin + rows, CHUNK):
+                count = min(CHUNK, begin + rows - first)
+                yield from arrow(held_rows(missing, scan.slice(first, count).collect()))
+
+
+def in_shared_folder(work: Work, mark: str, *given: Any) -> Any:
     """Work that gives rows which the executor then writes to the spill folder. Where that is not the driver's, they
     would stay for all to read: there is none without the file that the driver put into it.
     """
-
-    work: Callable[..., Any]
-    mark: str
-
-    def __call__(self, *given: Any) -> Any:
-        """What the work gives."""
-        if not os.path.exists(self.mark):  # noqa: PTH110 - may be an address of another kind
-            raise RuntimeError(NOT_SHARED)
-        return self.work(*given)
+    if not os.path.exists(mark):  # noqa: PTH110 - may be an address of another kind
+        raise RuntimeError(NOT_SHARED)
+    return work(*given)
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """Rows of Parquet files; a task is a file, its first row and how many. Batches have the numbers of tasks."""
-
-    clean: Clean
-    names: tuple[str, ...]
-    tasks: tuple[tuple[str, int, int], ...]
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Rows in the form in which they are held."""
-        pl = polars()
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                file, begin, rows = self.tasks[number]
-                scan = pl.scan_parquet(file, glob=False).select(self.names)
-                for first in range(begin, begin + rows, CHUNK):
-                    count = min(CHUNK, begin + rows - first)
-                    yield from arrow(self.clean.stored(scan.slice(first, count).collect()))
-
-
-@dataclass(frozen=True, slots=True)
-class Then:
-    """Two works on a partition, one after the other in the same process."""
-
-    first: Callable[[Iterable[Any]], Iterator[Any]]
-    second: Callable[[Iterable[Any]], Iterator[Any]]
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """What the second makes of what the first gives."""
-        return self.second(self.first(batches))
+def one_after_other(first: Work, second: Work, batches: Iterable[Any]) -> Any:
+    """What a second work makes of what the first gives, in the same process."""
+    return second(first(batches))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +204,6 @@ class Survey:
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Partial counts: (set, value of each column as a whole number, a number or a text, rows)."""
-        pl = polars()
         parts = [part for frame in chunks(batches) for part in self._counted(frame)]
         if parts:
             parts.append(self._row(PARTITIONS, 1))
@@ -261,22 +211,18 @@ class Survey:
             yield from arrow(pl.concat(parts).group_by(keys).agg(pl.col(ROWS).sum()))
 
     def _counted(self, frame: pl.DataFrame) -> list[pl.DataFrame]:
-        pl = polars()
         kept = frame.drop_nulls(self.known) if self.known else frame
         parts = [self._row(ALL, len(frame)), self._row(KEPT, len(kept))]
         if len(kept) < len(frame):
             out = frame.filter(pl.any_horizontal(pl.col(self.known).is_null()))
-            parts.append(self._row(LEFT_OUT, _persons(out, self.persons)))
+            counts = None if self.persons is None else out[self.persons].cast(pl.Int64, strict=False).fill_null(0)
+            parts.append(self._row(LEFT_OUT, len(out) if counts is None else int(counts.sum())))
         for place, name in enumerate(self.raw):
             values = kept[name].drop_nulls()
             parts.append(self._row(KNOWN - 2 * place, len(values)))
             parts.append(self._row(KNOWN - 2 * place - 1, values.n_unique()))
         for number, names in enumerate(self.sets):
-            grouped = kept.select(
-                without_signs(pl.col(name)).alias(name) if kept.schema[name].is_float() else pl.col(name)
-                for name in names
-            )
-            grouped = grouped.group_by(list(names)).agg(pl.len().cast(pl.Int64).alias(ROWS))
+            grouped = without_signs(kept, names).group_by(list(names)).agg(pl.len().cast(pl.Int64).alias(ROWS))
             parts.append(grouped.select(pl.lit(number, pl.Int32).alias(SET), *_keys(names, grouped.schema, self), ROWS))
         return parts
 
@@ -287,11 +233,8 @@ class Survey:
 
     def _row(self, number: int, rows: int) -> pl.DataFrame:
         """What is told beside the sets."""
-        pl = polars()
-        empty = {name: pl.Series([None], dtype=kind) for name, _, kind in _forms(self.width)}
-        row: Any = pl.DataFrame(
-            {SET: pl.Series([number], dtype=pl.Int32), **empty, ROWS: pl.Series([rows], dtype=pl.Int64)}
-        )
+        kinds = {SET: pl.Int32, **{name: kind for name, _, kind in _forms(self.width)}, ROWS: pl.Int64}
+        row: Any = pl.DataFrame([{SET: number, ROWS: rows}], schema=kinds)
         return row  # type: ignore[no-any-return]
 
     def schema(self) -> str:
@@ -302,7 +245,6 @@ class Survey:
 
 
 def _forms(width: int) -> list[tuple[str, int, Any]]:
-    pl = polars()
     return [
         (f"{form}{place}", place, kind)
         for place in range(width)
@@ -312,12 +254,10 @@ def _forms(width: int) -> list[tuple[str, int, Any]]:
 
 def form_of(dtype: Any) -> str:
     """The form that a held value has in a survey."""
-    pl = polars()
     return {pl.Int64: "whole", pl.Float64: "number"}.get(type(dtype), "text")
 
 
 def _keys(names: Sequence[str], schema: Mapping[str, Any], survey: Survey) -> list[Any]:
-    pl = polars()
     keys = []
     for name, place, kind in _forms(survey.width):
         held = names[place] if place < len(names) else None
@@ -328,14 +268,6 @@ def _keys(names: Sequence[str], schema: Mapping[str, Any], survey: Survey) -> li
         else:
             keys.append(pl.col(held).cast(kind).alias(name))
     return keys
-
-
-def _persons(frame: pl.DataFrame, column: str | None) -> int:
-    """How many persons rows stand for."""
-    pl = polars()
-    if column is None:
-        return len(frame)
-    return int(frame[column].cast(pl.Int64, strict=False).fill_null(0).sum())
 
 
 NODE, PART = "node", "part"
@@ -352,7 +284,8 @@ def pack(frame: pl.DataFrame) -> bytes:
 
 def unpack(content: bytes, names: Sequence[str] | None = None) -> pl.DataFrame:
     """Some columns of the rows of a pack."""
-    frame: pl.DataFrame = polars().read_ipc(BytesIO(content), columns=None if names is None else list(names))
+    _freeze()
+    frame: pl.DataFrame = pl.read_ipc(BytesIO(content), columns=None if names is None else list(names))
     return frame if names is None else frame.select(names)
 
 

@@ -15,22 +15,26 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import polars as pl
 
 from anonfit.engines.contract import Opening
 from anonfit.engines.spark.rows import (
     CHANGED,
     CHUNK,
     NOT_SHARED,
-    Clean,
-    Load,
-    Read,
-    SharedFolderWork,
-    Then,
+    Missing,
+    Work,
     held_name,
+    in_shared_folder,
     is_storable,
+    load,
+    one_after_other,
+    read,
     restored,
     spark_type,
     stored_type,
@@ -41,8 +45,6 @@ from anonfit.tables.ingesting import ingest, scan_of
 from anonfit.tables.reading import ReadOptions
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from anonfit.engines.spark.engine import SparkEngine
 
 
@@ -120,6 +122,27 @@ def _start_java() -> None:
         ) from None
 
 
+REASONS = (
+    ("No space left", "a disk is full; free some, or set spark.local.dir or engine.spill to another place"),
+    (
+        r"OutOfMemoryError|spark\.driver\.maxResultSize",
+        "there is too little memory; give more by spark.driver.memory and spark.executor.memory",
+    ),
+    ("No module named 'anonfit'", "the package anonfit is not installed where the executors run"),
+    (
+        "No module named",
+        "a package that anonfit needs is not installed where the executors run; Spark's log names it",
+    ),
+    (
+        "PYTHON_VERSION_MISMATCH|different version in worker",
+        "the executors run another version of Python; set PYSPARK_PYTHON",
+    ),
+    (NOT_SHARED, f"{NOT_SHARED}; set engine.spill to a folder that the driver and all executors share"),
+    (CHANGED, f"{CHANGED}; read it while nobody writes to it"),
+)
+"""What is in the text of a failure, and what it then says."""
+
+
 def result_of(work: Callable[[], Result]) -> Result:
     """What some work gives. An error says only its kind: Spark's own texts may hold values of records and addresses."""
     from py4j.protocol import Py4JError
@@ -130,22 +153,8 @@ def result_of(work: Callable[[], Result]) -> Result:
             return work()
     except (PySparkException, Py4JError, OSError) as error:
         text = str(error)
-        if "No space left" in text:
-            why = "a disk is full; free some, or set spark.local.dir or engine.spill to another place"
-        elif "OutOfMemoryError" in text or "spark.driver.maxResultSize" in text:
-            why = "there is too little memory; give more by spark.driver.memory and spark.executor.memory"
-        elif "No module named 'anonfit'" in text:
-            why = "the package anonfit is not installed where the executors run"
-        elif "No module named" in text:
-            why = "a package that anonfit needs is not installed where the executors run; Spark's log names it"
-        elif "PYTHON_VERSION_MISMATCH" in text or "different version in worker" in text:
-            why = "the executors run another version of Python; set PYSPARK_PYTHON"
-        elif NOT_SHARED in text:
-            why = f"{NOT_SHARED}; set engine.spill to a folder that the driver and all executors share"
-        elif CHANGED in text:
-            why = f"{CHANGED}; read it while nobody writes to it"
-        else:
-            why = f"a job failed ({_kind(error)}); Spark's log says more"
+        why = next((why for mark, why in REASONS if re.search(mark, text)), None)
+        why = why or f"a job failed ({_kind(error)}); Spark's log says more"
         raise EngineError(f"engine spark: {why}.") from None
 
 
@@ -207,7 +216,7 @@ class Loading:
     """Rows that are still to be loaded: a DataFrame of Spark, and the work that makes of it rows as they are held."""
 
     frame: Any
-    work: Load | Read | SharedFolderWork
+    work: Work
     words: str
 
     def rows(self) -> Any:
@@ -218,11 +227,11 @@ class Loading:
     def mapped(self, work: Any, words: str) -> Any:
         """What some work makes of the rows."""
         with quiet():
-            return self.frame.mapInArrow(Then(self.work, work), words)
+            return self.frame.mapInArrow(partial(one_after_other, self.work, work), words)
 
 
 @dataclass(frozen=True, slots=True)
-class HeldRows:
+class StoredRows:
     """Rows that Spark wrote to Parquet files in the form in which they are held, and the types that they have."""
 
     spark: Any
@@ -232,11 +241,10 @@ class HeldRows:
     def rows(self) -> Loading:
         """The rows, to be loaded again."""
         names = tuple(held_name(place) for place in range(len(storable(self.types))))
-        return _read(self.spark, self.files, names, Clean({}), _words(self.types, storable(self.types)))
+        return _read(self.spark, self.files, names, {}, _words(self.types, storable(self.types)))
 
     def scan(self) -> pl.LazyFrame:
         """The rows as they were, read here some at a time."""
-        import polars as pl
         from polars.io.plugins import register_io_source
 
         held = {name: held_name(place) for place, name in enumerate(storable(self.types))}
@@ -258,8 +266,6 @@ class HeldRows:
 
     def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Some columns as they are held."""
-        import polars as pl
-
         for path in self.files:
             rows = pl.scan_parquet(path, glob=False).select(names)
             for first in range(0, rows.select(pl.len()).collect().item(), CHUNK):
@@ -267,12 +273,12 @@ class HeldRows:
 
 
 @quiet()
-def hold(source: Any, types: Mapping[str, pl.DataType], missing: Mapping[str, Sequence[str]], folder: Path) -> HeldRows:
+def hold(source: Any, types: Mapping[str, pl.DataType], missing: Missing, folder: Path) -> StoredRows:
     """Write the columns of a DataFrame of Spark to a folder once: what makes it may give other rows the next time."""
     loading = _from_spark(source, types, missing)
-    rows = replace(loading, work=SharedFolderWork(loading.work, seen_mark(folder))).rows()
+    rows = replace(loading, work=partial(in_shared_folder, loading.work, seen_mark(folder))).rows()
     result_of(lambda: rows.write.mode("error").option("compression", "zstd").parquet(folder.absolute().as_uri()))
-    return HeldRows(source.sparkSession, tuple(parts_of(folder)), types)
+    return StoredRows(source.sparkSession, tuple(parts_of(folder)), types)
 
 
 def seen_mark(folder: Path) -> str:
@@ -310,30 +316,27 @@ def read_address(address: str) -> Any:
     return result_of(lambda: spark.read.parquet(address))
 
 
-def _from_spark(source: Any, schema: Mapping[str, pl.DataType], missing: Mapping[str, Sequence[str]]) -> Loading:
+def _from_spark(source: Any, schema: Mapping[str, pl.DataType], missing: Missing) -> Loading:
     """The columns of a schema of a DataFrame of Spark."""
     names = storable(schema)
     # Columns are renamed by their places: names may have dots, or differ in case only.
     place_of = {name: f"column{place}" for place, name in enumerate(source.columns)}
     frame = source.toDF(*place_of.values()).select(*(place_of[name] for name in names))
-    clean = Clean({place_of[name]: tuple(texts) for name, texts in missing.items() if name in place_of})
-    return Loading(frame, Load(clean, tuple(place_of[name] for name in names)), _words(schema, names))
+    texts = {place_of[name]: tuple(texts) for name, texts in missing.items() if name in place_of}
+    return Loading(frame, partial(load, texts, tuple(place_of[name] for name in names)), _words(schema, names))
 
 
-def from_files(
-    spark: Any, files: Sequence[Path], schema: Mapping[str, pl.DataType], missing: Mapping[str, Sequence[str]]
-) -> Loading:
+def from_files(spark: Any, files: Sequence[Path], schema: Mapping[str, pl.DataType], missing: Missing) -> Loading:
     """The columns of a schema of Parquet files, which executors must see, too."""
     names = storable(schema)
-    clean = Clean({name: tuple(texts) for name, texts in missing.items()})
-    return _read(spark, files, names, clean, _words(schema, names))
+    return _read(spark, files, names, missing, _words(schema, names))
 
 
 @quiet()
-def _read(spark: Any, files: Sequence[Path], names: tuple[str, ...], clean: Clean, words: str) -> Loading:
+def _read(spark: Any, files: Sequence[Path], names: tuple[str, ...], missing: Missing, words: str) -> Loading:
     tasks = [(str(path.absolute()), first, rows) for path in files for first, rows in _runs(path)]
     numbers = spark.range(0, len(tasks), 1, max(1, len(tasks)))
-    return Loading(numbers, Read(clean, names, tuple(tasks)), words)
+    return Loading(numbers, partial(read, dict(missing), names, tasks), words)
 
 
 def _runs(path: Path) -> list[tuple[int, int]]:

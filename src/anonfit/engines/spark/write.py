@@ -7,11 +7,12 @@ import heapq
 import pickle
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from anonfit.engines.contract import Placing, Written
 from anonfit.engines.memory.write import sink
@@ -20,20 +21,16 @@ from anonfit.engines.spark.rows import (
     CONTENT,
     PART,
     RAW,
-    SharedFolderWork,
     apart,
+    in_shared_folder,
     pack,
     packed,
-    polars,
     restored,
     unpack,
     without_signs,
 )
 from anonfit.engines.spark.source import parts_of, quiet, result_of, seen_mark
 from anonfit.errors import EngineError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 RANK, NUMBER = "rank", "number"
 KIND, SIGNS = "kind", "signs"
@@ -45,7 +42,6 @@ WRITTEN = 1 << 18
 
 def _placed(batches: Iterable[Any], placing: bytes) -> Iterator[pl.DataFrame]:
     """The ranks and raw values of rows."""
-    pl = polars()
     places = loaded(placing)
     for batch in batches:
         for content, raw in zip(batch.column(CONTENT), batch.column(RAW), strict=True):
@@ -57,11 +53,10 @@ def _placed(batches: Iterable[Any], placing: bytes) -> Iterator[pl.DataFrame]:
 
 def _keys(frame: pl.DataFrame) -> pl.DataFrame:
     """What rows are sorted by. -0.0 equals 0.0 but looks different, so that the signs of all zeros come last."""
-    pl = polars()
     numbers = [name for name, dtype in frame.schema.items() if dtype.is_float()]
     if not numbers:
         return frame
-    keys = frame.with_columns(without_signs(pl.col(name)).alias(name) for name in numbers)
+    keys = without_signs(frame, frame.columns)
     signs = (
         pl.when((pl.col(name) == 0.0) & ((1.0 / pl.col(name)) < 0.0)).then(pl.lit("0")).otherwise(pl.lit("1"))
         for name in numbers
@@ -76,25 +71,16 @@ def _sorted(frame: pl.DataFrame) -> pl.DataFrame:
     return frame[order]
 
 
-@dataclass(frozen=True, slots=True)
-class SampleKeys:
-    """A few rows of every pack, spread over it."""
-
-    placing: bytes
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """What these are sorted by."""
-        for frame in _placed(batches, self.placing):
-            if len(frame):
-                step = max(1, len(frame) // SAMPLED)
-                yield packed({CONTENT: [pack(_keys(frame.gather_every(step)))]})
+def sample_keys(placing: bytes, batches: Iterable[Any]) -> Iterator[Any]:
+    """What a few rows of every pack, spread over it, are sorted by."""
+    for frame in _placed(batches, placing):
+        if len(frame):
+            step = max(1, len(frame) // SAMPLED)
+            yield packed({CONTENT: [pack(_keys(frame.gather_every(step)))]})
 
 
 def edges_of(samples: Sequence[bytes], parts: int) -> bytes:
-    """Where the order is cut into so many parts: the first keys of all but the first, of equal ones one with how often
-    it stands there.
-    """
-    pl = polars()
+    """The first keys of all parts of the order but the first, and how many parts begin with each."""
     keys = pl.concat([unpack(sample) for sample in samples])
     names = keys.columns
     keys = keys.sort(names, nulls_last=False)
@@ -102,29 +88,20 @@ def edges_of(samples: Sequence[bytes], parts: int) -> bytes:
     return pack(chosen.group_by(names, maintain_order=True).agg(pl.len().alias(NUMBER)))
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """Packs of their own for the rows of each part. Rows that equal an edge look the same and may go to any part beside
-    it: they are spread over these, so that no part is large because of them.
+def cut_rows(placing: bytes, edges: bytes, batches: Iterable[Any]) -> Iterator[Any]:
+    """Packs of their own for the rows of each part: the part, and ranks and raw values. Rows that equal an edge look
+    the same and may go to any part beside it: they are spread over these, so that no part is large because of them.
     """
-
-    placing: bytes
-    edges: bytes
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Parts, and packs of ranks and raw values."""
-        pl = polars()
-        edges = unpack(self.edges)
-        before = np.concatenate([[0], np.cumsum(edges[NUMBER].to_numpy().astype(np.int64))])
-        for frame in _placed(batches, self.placing):
-            parts = pl.Series(PART, _parts(_keys(frame), edges.drop(NUMBER), before))
-            for number, part in apart(frame.with_columns(parts), PART):
-                yield packed({PART: [number], CONTENT: [pack(part)]})
+    firsts = unpack(edges)
+    before = np.concatenate([[0], np.cumsum(firsts[NUMBER].to_numpy().astype(np.int64))])
+    for frame in _placed(batches, placing):
+        parts = pl.Series(PART, _parts(_keys(frame), firsts.drop(NUMBER), before))
+        for number, part in apart(frame.with_columns(parts), PART):
+            yield packed({PART: [number], CONTENT: [pack(part)]})
 
 
 def _parts(keys: pl.DataFrame, edges: pl.DataFrame, before: Any) -> Any:
     """The part of each row: edges are sorted in twice, before and after the rows that equal them."""
-    pl = polars()
     frames = [
         keys.with_columns(pl.lit(1, pl.Int8).alias(KIND), pl.int_range(pl.len(), dtype=pl.Int64).alias("row")),
         *(edges.with_columns(pl.lit(kind, pl.Int8).alias(KIND), pl.lit(-1, pl.Int64).alias("row")) for kind in (0, 2)),
@@ -139,25 +116,15 @@ def _parts(keys: pl.DataFrame, edges: pl.DataFrame, before: Any) -> Any:
     return parts
 
 
-@dataclass(frozen=True, slots=True)
-class Sort:
-    """Sorts one part."""
+def sort_part(key: tuple[Any, ...], table: Any) -> Any:
+    """Packs of the rows of one part, numbered by their order."""
+    import pyarrow as pa
 
-    def __call__(self, key: tuple[Any, ...], table: Any) -> Any:
-        """Packs of its rows, numbered by their order."""
-        import pyarrow as pa
-
-        pl = polars()
-        rows = _sorted(pl.concat([unpack(content.as_buffer()) for content in table.column(CONTENT)], rechunk=True))
-        contents = [pack(rows.slice(first, WRITTEN)) for first in range(0, len(rows), WRITTEN)]
-        return pa.table(
-            [
-                pa.array([int(key[0].as_py())] * len(contents), pa.int64()),
-                pa.array(range(len(contents)), pa.int64()),
-                pa.array(contents, pa.binary()),
-            ],
-            names=[PART, NUMBER, CONTENT],
-        )
+    rows = _sorted(pl.concat([unpack(content.as_buffer()) for content in table.column(CONTENT)], rechunk=True))
+    contents = [pack(rows.slice(first, WRITTEN)) for first in range(0, len(rows), WRITTEN)]
+    part = pa.array([int(key[0].as_py())] * len(contents), pa.int64())
+    numbers = pa.array(range(len(contents)), pa.int64())
+    return pa.table([part, numbers, pa.array(contents, pa.binary())], names=[PART, NUMBER, CONTENT])
 
 
 TIMES = 4
@@ -170,16 +137,15 @@ def sorted_rows(coded: Any, placing: Placing, partitions: int, mark: str) -> Any
     """
     content = pickle.dumps(placing)
     with quiet():
-        sampled = coded.mapInArrow(SampleKeys(content), f"{CONTENT} binary")
+        sampled = coded.mapInArrow(partial(sample_keys, content), f"{CONTENT} binary")
     samples = result_of(sampled.toArrow).column(CONTENT)
     edges = edges_of([sample.as_buffer() for sample in samples], partitions * TIMES)
-    sort = SharedFolderWork(Sort(), mark)
 
     def one_part(key: tuple[Any, ...], table: Any) -> Any:
-        return sort(key, table)
+        return in_shared_folder(sort_part, mark, key, table)
 
     with quiet():
-        cut = coded.mapInArrow(Cut(content, edges), f"{PART} bigint, {CONTENT} binary")
+        cut = coded.mapInArrow(partial(cut_rows, content, edges), f"{PART} bigint, {CONTENT} binary")
         return cut.groupBy(PART).applyInArrow(one_part, f"{PART} bigint, {NUMBER} bigint, {CONTENT} binary")
 
 

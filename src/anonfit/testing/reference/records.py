@@ -138,9 +138,7 @@ class Records:
         return part * (1.0 / whole) if whole > 0 else 0.0
 
     def elements(self, node: PlainNode, index: int) -> Parts:
-        """The pieces that a cut may part, in the order of their codes: codes, or missing and the children of a
-        taxonomy node.
-        """
+        """The pieces that a cut may part, by their codes: codes, or missing and the children of a taxonomy node."""
         column = self.columns[index]
         known, gap = self.known(node, index)
         if column.mode in (SplitMode.ORDERED, SplitMode.SUBSET):
