@@ -102,16 +102,12 @@ def learned_text(spec: Spec, log: QueryLogSpec, learned: LearnedWorkload, *, ori
         raise RequestError("the address of a database is not copied; write the learned spec into the spec's folder.")
     wanted = _moved(with_learned(spec, log, learned), folder)
     section = "\n".join(_workload(spec, wanted, learned))
-    texts = []
-    if original is not None and not is_moved:
-        texts.append(_without_workload(original, wanted) + section)
     nothing: dict[str, Any] = {"targets": None, "denoise": False, "selections": (), "weights": {}, "query_log": None}
     plain = replace(wanted, workload=replace(wanted.workload, **nothing))
-    texts.append(to_toml(plain).rstrip("\n") + "\n\n" + section)
-    for text in texts:
-        if _says(text, wanted):
-            return text
-    return to_toml(wanted)
+    texts = [to_toml(plain).rstrip("\n") + "\n\n" + section]
+    if original is not None and not is_moved:
+        texts.insert(0, _without_workload(original, wanted) + section)
+    return next((text for text in texts if _says(text, wanted)), to_toml(wanted))
 
 
 def _says(text: str, wanted: Spec) -> bool:
@@ -131,13 +127,12 @@ def _moved(spec: Spec, folder: Path) -> Spec:
             return given
         return os.path.relpath((spec.folder or Path()) / given, folder)
 
-    columns = {name: replace(column, taxonomy=path(column.taxonomy)) for name, column in spec.columns.items()}
     log = spec.workload.query_log
-    moved = None if log is None else replace(log, path=tuple(path(file) for file in log.path))
+    moved = None if log is None else replace(log, path=tuple(map(path, log.path)))
     return replace(
         spec,
         data=replace(spec.data, source=path(spec.data.source)),
-        columns=columns,
+        columns={name: replace(column, taxonomy=path(column.taxonomy)) for name, column in spec.columns.items()},
         workload=replace(spec.workload, query_log=moved),
         engine=replace(spec.engine, spill=path(spec.engine.spill)),
     )
