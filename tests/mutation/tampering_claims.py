@@ -135,6 +135,14 @@ edit("demand_that_is_met", lambda p, rng: demand(p, rng, model="beta-likeness", 
 edit("demand_that_asks_nothing", lambda p, rng: demand(p, rng, model="distinct-l", l=1))
 edit("demands_removed", put(*PRIVACY, "diversity", value=[]), enter=harmless)
 edit("confidence_that_is_none", put(*PRIVACY, "max_confidence", value=0))
+edit("payload_in_a_split", lambda p, rng: p.spec["columns"][pick(rng, names(p))].update(split="Anna is ill"))
+edit("payload_in_the_texts", lambda p, _: p.manifest["data"]["texts"].append("Anna is ill"))
+edit("payload_in_a_version", put("packages", "numpy", value="1.Anna-is-ill"))
+edit("day_that_is_none", put("created", value="9999-99-99"))
+edit(
+    "format_of_another_file",
+    lambda p, _: p.spec["output"].update(format={"csv": "arrow"}.get(p.file.suffix[1:], "csv")),
+)
 
 
 # --- the recoding -------------------------------------------------------------------------------------------------

@@ -341,6 +341,7 @@ def expected_tree_report(
 ) -> tuple[Mapping[str, Any], dict[str, str]]:
     """A tree's audit.json with all that follows from its other parts written anew, and its drawings by file name."""
     tree, tables = read_model(folder / "model.json"), manifest["spec"]
+    spec_of_manifest(tables, tree.tiling)  # whatever stands there is what a spec may say
     asked = asked_of_tree(
         tree,
         k=tables["privacy"]["k"],
