@@ -114,7 +114,8 @@ def _check_column(where: str, column: ColumnSpec, faults: Faults, *, is_tested: 
     if not is_generalized:
         refused = ("domain", "split") if is_sensitive else ("order", "domain", "taxonomy", "split")
         is_left_out = column.role in (Role.IDENTIFIER, Role.ENTITY)
-        unused = ("type", "date_format", *(["release"] if is_left_out else []))
+        unread = ("missing",) if column.role == Role.IDENTIFIER else ()
+        unused = ("type", "date_format", *(["release"] if is_left_out else []), *unread)
         if column.role in (Role.IDENTIFIER, Role.ENTITY, Role.COUNT, Role.SAMPLE_WEIGHT):
             for key in unused:
                 if getattr(column, key):
