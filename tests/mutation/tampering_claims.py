@@ -342,6 +342,14 @@ report("report_of_another_role", lambda said: said["columns"][0].update(role="in
 report("report_of_other_labels", lambda said: next(
     one for one in said["columns"] if one["role"] == "quasi-identifier").update(different=10**6))  # fmt: skip
 report("report_of_an_engine_that_is_none", lambda said: said["engine"].update(reason="Mr Smith is ill"))
+report("report_with_a_column_many_times", lambda said: said.update(detail=[
+    {**said["detail"][0], "kept": age / 100} for age in range(50)]))  # fmt: skip
+report("report_with_a_long_curve", lambda said: said.update(curve={
+    "points": [{"k": age, "highest_risk": 0.1} for age in range(20, 60)]}))  # fmt: skip
+report("report_of_answers_to_nothing", lambda said: said.update(selections={
+    "asked": 0, "answers": [{"number": 10**6 + place, "imprecision": 7} for place in range(2000)]}))  # fmt: skip
+report("report_of_a_number_that_counts_nothing", lambda said: said["initial_risk"].update(smallest=10**30))
+report("report_of_few_that_are_others", lambda said: said["initial_risk"].update(smallest="fewer than 19800203"))
 report("report_of_another_method", lambda said: said["asked"].update(algorithm="magic"))
 report("report_of_more_rows_than_were_read", lambda said: said["rows"].update(read=10**9))
 

@@ -374,7 +374,8 @@ def _of_shape(checked: CheckedReport) -> Finding:
         held = open_table(checked.folder.table).frame([name])[name].unique().to_list() if name in raw else []
         return frozenset(map(spelled, held))
 
-    known = KnownTexts(frozenset(checked.promise.roles), checked.meanings, values)
+    asked = entries(checked.folder.spec.get("workload")).get("selections", 0)
+    known = KnownTexts(frozenset(checked.promise.roles), checked.meanings, values, checked.promise.least, asked)
     return as_recounted(
         "report content",
         has_shape(checked.report, known),
