@@ -96,6 +96,11 @@ def lower_k(p: Planted) -> None:
     p.write_json("report.json", said)
 
 
+def payload_in_the_texts(p: Planted, _: random.Random) -> None:
+    p.manifest["data"]["texts"].append("Anna is ill")
+    p.counts = False
+
+
 PRIVACY = ("spec", "privacy")
 edit("k_beyond_every_group", lambda p, _: put(*PRIVACY, "k", value=10**6)(p, _))
 edit("k_of_zero", put(*PRIVACY, "k", value=0))
@@ -136,7 +141,7 @@ edit("demand_that_asks_nothing", lambda p, rng: demand(p, rng, model="distinct-l
 edit("demands_removed", put(*PRIVACY, "diversity", value=[]), enter=harmless)
 edit("confidence_that_is_none", put(*PRIVACY, "max_confidence", value=0))
 edit("payload_in_a_split", lambda p, rng: p.spec["columns"][pick(rng, names(p))].update(split="Anna is ill"))
-edit("payload_in_the_texts", lambda p, _: p.manifest["data"]["texts"].append("Anna is ill"))
+edit("payload_in_the_texts", payload_in_the_texts)
 edit("payload_in_a_version", put("packages", "numpy", value="1.Anna-is-ill"))
 edit("day_that_is_none", put("created", value="9999-99-99"))
 edit(
