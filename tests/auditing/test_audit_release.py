@@ -268,7 +268,8 @@ def test_the_quasi_identifiers_of_a_spec_are_the_columns_of_the_recoding(tmp_pat
     assert "quasi-identifiers" in missed(audit_release(folder.write()))
     folder.data = folder.data.drop("rank")
     folder.spec["columns"]["rank"]["role"] = "identifier"
-    folder.manifest["data"]["columns"].remove("rank")
+    for named in ("columns", "texts"):
+        folder.manifest["data"][named].remove("rank")
     assert missed(audit_release(folder.write())) == {"quasi-identifiers"}
 
 

@@ -171,6 +171,11 @@ def linked(folder: Path) -> None:
     (folder / "tree.txt").symlink_to(folder.with_name("elsewhere.txt"))
 
 
+def more(key: str) -> dict[str, Any]:
+    """A setting that carries what no setting says."""
+    return {key: ["p000 is ill", "p001 is not"] if key in ("order", "domain") else "p000 is ill"}
+
+
 LIES: dict[str, Callable[[Path], None]] = {
     "k of the manifest": edited("manifest.json", lambda it: it["spec"]["privacy"].update(k=500)),
     "k of the audit": edited("audit.json", lambda it: it["audit"].update(k=500)),
@@ -199,6 +204,22 @@ LIES: dict[str, Callable[[Path], None]] = {
     "white space": replaced_in("model.json", ": ", ":  "),
     "an escape": replaced_in("audit.json", "format", "f\\u006frmat"),
     "an entry": edited("manifest.json", lambda it: it.update(note="p000 is ill")),
+    **{
+        f"{key} of a column": edited(
+            "manifest.json", lambda it, key=key: it["spec"]["columns"]["dose"].update(more(key))
+        )
+        for key in ("order", "domain", "taxonomy", "split", "release", "reason", "date_format")
+    },
+    "a name that is removed": edited("manifest.json", lambda it: it["spec"]["columns"]["name"].update(more("split"))),
+    **{
+        f"{section}.{key}": edited("manifest.json", lambda it, at=(section, key): it["spec"][at[0]].update(more(at[1])))
+        for section, key in (("method", "criterion"), ("method", "pruning"), ("workload", "denoise"))
+    },
+    "weights": edited("manifest.json", lambda it: it["spec"]["workload"].update(weights={"age": 1980.25})),
+    "a limit of tables": edited("manifest.json", lambda it: it["spec"]["privacy"].update(suppression_limit=0.5)),
+    "an attack that nobody tried": edited("manifest.json", lambda it: it["spec"]["privacy"].update(attack_limit=0.01)),
+    "a version": edited("manifest.json", lambda it: it["packages"].update(numpy="1.p000-is-ill")),
+    "a day": edited("manifest.json", lambda it: it.update(created="9999-99-99")),
 }
 SEEN_BY_ROWS = ("k everywhere", "a span", "who is exposed", "rows", "a bin")
 

@@ -73,9 +73,19 @@ def test_a_script_reads_one_object_and_a_folder(folder: Path) -> None:
     files = {path.name: path.read_text() for path in (folder / "trial").iterdir()}
     assert sorted(files) == ["evaluation.html", "figures.csv", "results.csv", "store.jsonl", "summary.csv"]
     assert not any("Marker" in text for text in files.values())
+    assert {path.stat().st_mode & 0o777 for path in (folder / "trial").iterdir()} == {0o600}
     again = evaluate(*words, "--out", "trial", folder=folder)
     assert "6 of 6 done …" in again.stderr  # at once: nothing was left to do
     assert (folder / "trial" / "results.csv").read_text() == files["results.csv"]
+
+
+@pytest.mark.parametrize("words", [["--quiet"], ["--log", "json"]])
+def test_what_is_done_is_told_as_it_is_asked(folder: Path, words: list[str]) -> None:
+    few = ("--methods", "original", "--learners", "tree", "--folds", "2", "--workers", "1")
+    lines = evaluate(*few, *words, folder=folder).stderr.splitlines()
+    log = [json.loads(line) for line in lines]
+    assert [entry["event"] for entry in log] == ([] if "--quiet" in words else ["stage"] * (len(log) - 1) + ["end"])
+    assert bool(log) == any("2 of 2 done" in entry.get("stage", "") for entry in log)
 
 
 def test_a_model_can_be_described(folder: Path) -> None:

@@ -6,6 +6,7 @@ rows of the source belong. From the documents alone, nothing of the package.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ MANIFEST = {
     "format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "data", "rows", "audit", "files",
     "created",
 }  # fmt: skip
+VERSION = re.compile(r"unknown|[0-9]+(\.[0-9]+)*(\.?[a-z]{1,4}[0-9]+)*(\+[a-z0-9.]{1,24})?")
+DAY = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])")
 RAW = ("sensitive", "target", "count", "sample-weight", "insensitive")
 ROLES = (*RAW, "identifier", "quasi-identifier", "entity")
 Box = tuple[Cells, ...]
@@ -70,6 +73,11 @@ class Release:
         need({"data", "columns", "privacy", "method", "output"} <= set(spec), "the manifest has no whole spec")
         need(all(isinstance(part, dict) for part in spec.values() if part != 1), "the spec in the manifest is none")
         need(all(isinstance(column, dict) for column in spec["columns"].values()), "columns that are none")
+        splits = [column["split"] for column in spec["columns"].values() if "split" in column]
+        need(all(split in ("multiway", "binary", "subset") for split in splits), "a split that is none")
+        made_by = [said["anonfit"], *said["packages"].values()]
+        need(all(isinstance(one, str) and VERSION.fullmatch(one) for one in made_by), "a version that is none")
+        need(isinstance(said["created"], str) and DAY.fullmatch(said["created"]), "a day that is none")
         return said
 
     @property
@@ -130,7 +138,8 @@ class Release:
         """The rows of the data file, in the order of `columns`."""
         data = self.manifest["data"]
         need(data["file"] in [f"data.{kind}" for kind in KINDS], "the data file has another name")
-        need(isinstance(data["texts"], list), "texts that are none")
+        need(data["file"] == f"data.{self.spec['output'].get('format')}", "the data file is of another format")
+        need(isinstance(data["texts"], list) and set(data["texts"]) <= set(data["columns"]), "texts that are none")
         path = self.folder / data["file"]
         read = read_csv if path.suffix == ".csv" else read_typed
         header, rows = read(path, data["texts"], self.spec["output"])

@@ -15,6 +15,11 @@ from checker_labels import need
 from checker_regions import is_label
 from checker_release import Release
 
+FEW = re.compile(r"(?:all but )?fewer than ([0-9]+)(?: persons)?")
+NOT_RECOUNTED = (
+    "attack", "detail", "partition", "predictions", "initial_risk", "comparison", "curve", "columns_lost", "clusters",
+    "selections", "queries", "rules",
+)  # fmt: skip
 K = re.compile(r"\bk = ([0-9]+)")
 THRESHOLDS = ((0.2, 5), (0.09, 11), (0.05, 20))
 ENGINES = ("memory", "duckdb", "spark")
@@ -36,8 +41,31 @@ def report_of_release(release: Release, said: dict[str, Any]) -> None:
     findings(release, said)
     columns(release, said)
     labels(release, said)
+    for name in NOT_RECOUNTED:
+        bounded(said.get(name), max(k for _, k in release.sets))
+    need(len((said.get("curve") or {}).get("points") or ()) <= 20, "the report has a curve of too many points")
+    need(len((said.get("rules") or {}).get("rules") or ()) <= 30, "the report has too many rules")
+    answers, asked = (said.get("selections") or {}).get("answers") or (), release.spec.get("workload", {})
+    need(len(answers) <= asked.get("selections", 0), "the report answers more selections than were asked")
     if release.entity is None or release.source is not None:
         figures(release, said)
+
+
+def bounded(part: Any, k: int) -> None:
+    """No more is told than there is to tell: nothing twice, no number that counts nothing."""
+    if isinstance(part, dict):
+        for value in part.values():
+            bounded(value, k)
+    elif isinstance(part, list):
+        for key in ("column", "number", "k"):
+            about = [one[key] for one in part if isinstance(one, dict) and key in one]
+            need(len(set(about)) == len(about), "the report says something twice")
+        for value in part:
+            bounded(value, k)
+    elif isinstance(part, int):
+        need(abs(part) < 2**63, "the report has a number that counts nothing")
+    elif isinstance(part, str) and (few := FEW.fullmatch(part)):
+        need(int(few[1]) == k, "the report says another number of few persons")
 
 
 def demands(release: Release, said: dict[str, Any]) -> None:

@@ -281,7 +281,8 @@ class Planted:
             self.data = self.data.sort([*self.keys, *self.raw], nulls_last=False)
         if self.counts:
             self.manifest["data"]["rows"] = self.manifest["rows"]["released"] = len(self.data)
-            self.manifest["data"]["columns"] = self.data.columns
+            told = self.manifest["data"]
+            told["columns"], told["texts"] = self.data.columns, [n for n in told["texts"] if n in self.data.columns]
         # The fault is in the values: their bytes are as they should be.
         write_table(rebuilt(self.data), self.file, self.file.suffix.removeprefix("."))
         self.write_json("recoding.json", self.recoding)

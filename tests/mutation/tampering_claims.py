@@ -96,6 +96,11 @@ def lower_k(p: Planted) -> None:
     p.write_json("report.json", said)
 
 
+def payload_in_the_texts(p: Planted, _: random.Random) -> None:
+    p.manifest["data"]["texts"].append("Anna is ill")
+    p.counts = False
+
+
 PRIVACY = ("spec", "privacy")
 edit("k_beyond_every_group", lambda p, _: put(*PRIVACY, "k", value=10**6)(p, _))
 edit("k_of_zero", put(*PRIVACY, "k", value=0))
@@ -135,6 +140,14 @@ edit("demand_that_is_met", lambda p, rng: demand(p, rng, model="beta-likeness", 
 edit("demand_that_asks_nothing", lambda p, rng: demand(p, rng, model="distinct-l", l=1))
 edit("demands_removed", put(*PRIVACY, "diversity", value=[]), enter=harmless)
 edit("confidence_that_is_none", put(*PRIVACY, "max_confidence", value=0))
+edit("payload_in_a_split", lambda p, rng: p.spec["columns"][pick(rng, names(p))].update(split="Anna is ill"))
+edit("payload_in_the_texts", payload_in_the_texts)
+edit("payload_in_a_version", put("packages", "numpy", value="1.Anna-is-ill"))
+edit("day_that_is_none", put("created", value="9999-99-99"))
+edit(
+    "format_of_another_file",
+    lambda p, _: p.spec["output"].update(format={"csv": "arrow"}.get(p.file.suffix[1:], "csv")),
+)
 
 
 # --- the recoding -------------------------------------------------------------------------------------------------
@@ -334,6 +347,14 @@ report("report_of_another_role", lambda said: said["columns"][0].update(role="in
 report("report_of_other_labels", lambda said: next(
     one for one in said["columns"] if one["role"] == "quasi-identifier").update(different=10**6))  # fmt: skip
 report("report_of_an_engine_that_is_none", lambda said: said["engine"].update(reason="Mr Smith is ill"))
+report("report_with_a_column_many_times", lambda said: said.update(detail=[
+    {**said["detail"][0], "kept": age / 100} for age in range(50)]))  # fmt: skip
+report("report_with_a_long_curve", lambda said: said.update(curve={
+    "points": [{"k": age, "highest_risk": 0.1} for age in range(20, 60)]}))  # fmt: skip
+report("report_of_answers_to_nothing", lambda said: said.update(selections={
+    "asked": 0, "answers": [{"number": 10**6 + place, "imprecision": 7} for place in range(2000)]}))  # fmt: skip
+report("report_of_a_number_that_counts_nothing", lambda said: said["initial_risk"].update(smallest=10**30))
+report("report_of_few_that_are_others", lambda said: said["initial_risk"].update(smallest="fewer than 19800203"))
 report("report_of_another_method", lambda said: said["asked"].update(algorithm="magic"))
 report("report_of_more_rows_than_were_read", lambda said: said["rows"].update(read=10**9))
 

@@ -15,6 +15,7 @@ import pytest
 from releases import SECRET, made, said
 
 from anonfit.api import anonymize, load
+from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.errors import DataError, Infeasible, RequestError, SpecError
 from anonfit.tables.taxonomy import Taxonomy
 
@@ -35,6 +36,21 @@ def test_bounds_of_words_that_hold_commas() -> None:
 def test_names_of_bounds_must_be_free() -> None:
     with pytest.raises(RequestError, match="age_lower"):
         made({"age": [1, 2], "age_lower": [0, 0]}, insensitive=["age_lower"], values="bounds")
+
+
+def test_thousands_of_raw_columns_cost_no_squares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frame makes its schema anew each time it is asked: 5,000 columns that each asked for it took minutes."""
+    asked = Counter[str]()
+    found = MemoryEngine.schema
+
+    def counted(engine: MemoryEngine) -> Any:
+        asked["schema"] += 1
+        return found.__get__(engine)
+
+    monkeypatch.setattr(MemoryEngine, "schema", property(counted))
+    raw = {f"raw {number}": [1, 1, 2, 2] for number in range(40)}
+    made({"age": [1, 2, 3, 4], **raw}, insensitive=list(raw))
+    assert asked["schema"] < 10
 
 
 def test_a_column_without_a_name_is_refused() -> None:

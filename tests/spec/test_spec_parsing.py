@@ -307,6 +307,11 @@ def test_settings_without_effect_are_refused(settings: dict[str, Any]) -> None:
         spec_of(column(**settings))
 
 
+def test_codes_for_missing_of_a_column_that_is_not_read_are_refused() -> None:
+    with pytest.raises(SpecError, match="missing says nothing of a column whose role is 'identifier'"):
+        spec_of(column(role="identifier", missing=["-9"]))
+
+
 @pytest.mark.parametrize("role", ["target", "insensitive", "sensitive", "identifier"])
 @pytest.mark.parametrize("key", ["order", "domain", "taxonomy", "split"])
 def test_settings_of_quasi_identifiers_are_refused_for_other_roles(key: str, role: str) -> None:

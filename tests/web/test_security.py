@@ -110,6 +110,7 @@ def test_no_path_reaches_outside_of_the_folder(door: Door, path: str) -> None:
         ('source = "people.csv"', 'source = "duckdb:../people.duckdb#people"'),
         ("[output]", '[output]\nto = "sqlite:/tmp/out.db#people"'),
         ("[output]", '[engine]\nspill = "/var/spill"\n[output]'),
+        ('source = "people.csv"', 'source = "file:///etc/people.parquet"\n[engine]\nname = "spark"'),
     ],
 )
 def test_a_spec_that_names_a_path_outside_is_refused_at_both_doors(door: Door, change: tuple[str, str]) -> None:

@@ -24,8 +24,8 @@ from anonfit.errors import ReleaseError, listed
 
 _ENGINE = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _FEWER = re.compile(r"fewer than (\d{1,18})", re.ASCII)
-_VERSION = re.compile(r"unknown|\d[\w.+!-]{0,60}", re.ASCII)
-_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_VERSION = re.compile(r"unknown|\d{1,8}(\.\d{1,8}){0,4}(\.?[a-z]{1,4}\d{1,8}){0,3}(\+[a-z0-9.]{1,24})?", re.ASCII)
+_DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])", re.ASCII)
 _DATA = tuple(f"data.{name}" for name in FORMATS)
 _BESIDE = ("recoding.json", "report.json", "report.html")
 NOTES = ("README.txt", "codebook.csv")
@@ -84,19 +84,22 @@ def open_folder(folder: Path) -> Folder:
     name = data.known(("file", "rows", "columns", "texts")).get("file", str)
     if name not in _DATA or not (folder / name).is_file() or (folder / name).is_symlink():
         raise ReleaseError(f"The data file that the manifest of '{folder.name}' names is not in the folder.")
+    output, columns, texts = manifest.part("spec").part("output", {}), data.texts("columns"), data.texts("texts", ())
+    if name != f"data.{output.entries.get('format', name[5:])}" or not set(texts) <= set(columns):
+        raise ReleaseError(f"The manifest of '{folder.name}' tells a format or columns that its data file has not.")
     return Folder(
         folder,
         folder / name,
         spec=manifest.get("spec", dict),
         recoding=json_of(folder, "recoding.json"),
-        columns=data.texts("columns"),
-        texts=data.texts("texts", ()),
+        columns=columns,
+        texts=texts,
         released=(rows.get("released", int), data.get("rows", int)),
         withheld=_few_or_exact(rows.known(("released", "withheld", "dropped")), "withheld"),
         dropped=_few_or_exact(rows, "dropped"),
         files={name: files.get(name, str).lower() for name in files.entries},
         manifest=manifest.entries,
-        form=read_form(manifest.part("spec").part("output", {})),
+        form=read_form(output),
     )
 
 
@@ -237,6 +240,8 @@ def read_promise(spec: object) -> Promise:
         raise ReleaseError("The spec of the manifest is of a version this audit does not know: use a newer anonfit.")
     given = settings.part("columns")
     columns = {str(name): given.part(name).known(_COLUMN) for name in given.entries}
+    for column in columns.values():
+        column.word("split", ("multiway", "binary", "subset"), None)
     for role in ("entity", "count"):
         if sum(column.entries.get("role") == role for column in columns.values()) > 1:
             raise ReleaseError(f"The spec of the manifest has two columns with the role '{role}'.")

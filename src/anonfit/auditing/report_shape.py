@@ -23,7 +23,9 @@ Retell = Callable[[Path, Json, Json], tuple[Json, Mapping[str, str]]]
 of other files by their names. Who audits lends it, since the audit shares no code with what writes reports."""
 Told = tuple[Sequence[str], str, str]
 """Files, and what is said of them if they follow from the report, and if they do not."""
-_FEW = re.compile(r"(all but )?fewer than \d{1,18}( persons)?|not told", re.ASCII)
+_FEW = re.compile(r"(all but )?fewer than (?P<few>\d{1,18})( persons)?|not told", re.ASCII)
+_LARGE = 1 << 63
+_MOST_POINTS, _MOST_RULES = 20, 30
 _PART = re.compile(r"[<≥] [-+.\de]+|\[[-+.\de]+, [-+.\de]+\)|(-?\d+ days?, )?\d+:\d\d:\d\d(\.\d+)?", re.ASCII)
 """Parts of numbers, and spans and times of day, which files write in many ways."""
 _WORDS = (
@@ -39,15 +41,20 @@ class KnownTexts:
     columns: frozenset[str]
     meanings: Mapping[str, LabelMeaning]
     values: Callable[[str], frozenset[str]]  # as `spelled`
+    least: int  # the persons that a figure of raw rows covers
+    selections: int
 
 
 Check = Callable[[Any, Mapping[str, Any], KnownTexts], bool]
 """Of a value, what stands beside it, and what is known."""
 
 
-def _figure(value: Any, _: Mapping[str, Any], __: KnownTexts) -> bool:
-    """A number, nothing, or the words that stand for a number of few persons."""
-    return value is None or isinstance(value, (int, float)) or (isinstance(value, str) and bool(_FEW.fullmatch(value)))
+def _figure(value: Any, _: Mapping[str, Any], known: KnownTexts) -> bool:
+    """A number, nothing, or the words that stand for a number of few persons: fewer than those that a figure covers."""
+    if isinstance(value, str):
+        found = _FEW.fullmatch(value)
+        return found is not None and found["few"] in (None, str(known.least))
+    return value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < _LARGE)
 
 
 def _word(value: Any, _: Mapping[str, Any], __: KnownTexts) -> bool:
@@ -175,7 +182,8 @@ _SHAPES: dict[str, Any] = {
             {
                 **_figures("k", "highest_risk", "average_risk", "kept", "precision"),
                 "targets": [{"column": _column, "measure": _word, "value": _figure}],
-            }
+            },
+            _MOST_POINTS,
         ],
     },
     "columns_lost": {
@@ -190,7 +198,7 @@ _SHAPES: dict[str, Any] = {
     "queries": _figures("asked", "told", "multiples_of", "imprecision", "precision", "count_error"),
     "rules": {
         **_figures("found", "hold", "not_told"),
-        "rules": [{"given": [_item], "then": _item, **_figures("support", "confidence", "lift", "holds")}],
+        "rules": [{"given": [_item], "then": _item, **_figures("support", "confidence", "lift", "holds")}, _MOST_RULES],
     },
     "measured_on": {**_figures("rows", "of"), "sentence": _sentences},
 }
@@ -200,7 +208,9 @@ NOT_RECOUNTED = tuple(_SHAPES)
 
 def has_shape(report: Mapping[str, Any], known: KnownTexts) -> bool:
     """Whether the sections of a report that are not recounted hold figures and nothing else."""
-    return all(_fits(report.get(name), shape, {}, known) for name, shape in _SHAPES.items())
+    answers = entries(report.get("selections")).get("answers")
+    few = len(answers if isinstance(answers, list) else ()) <= known.selections
+    return few and all(_fits(report.get(name), shape, {}, known) for name, shape in _SHAPES.items())
 
 
 def _fits(value: Any, shape: Any, beside: Mapping[str, Any], known: KnownTexts) -> bool:
@@ -210,10 +220,19 @@ def _fits(value: Any, shape: Any, beside: Mapping[str, Any], known: KnownTexts) 
     if value is None:
         return True
     if isinstance(shape, list):
-        return isinstance(value, list) and all(_fits(entry, shape[0], beside, known) for entry in value)
+        fit = isinstance(value, list) and all(_fits(entry, shape[0], beside, known) for entry in value)
+        return fit and (len(shape) == 1 or len(value) <= shape[1]) and _are_different(value)
     return isinstance(value, Mapping) and all(
         name in shape and _fits(part, shape[name], value, known) for name, part in value.items()
     )
+
+
+def _are_different(lines: list[Any]) -> bool:
+    """Whether lines that are each about a column, a selection or a k are about different ones: more could not be told,
+    but carried.
+    """
+    of = [[line[name] for line in listed_objects(lines) if name in line] for name in ("column", "number", "k")]
+    return all(len(set(map(str, about))) == len(about) for about in of)
 
 
 def as_recounted(name: str, same: bool, good: str, bad: str) -> Finding:

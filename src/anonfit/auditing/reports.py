@@ -302,10 +302,14 @@ def _of_shape(checked: CheckedReport) -> Finding:
         held = open_table(checked.folder.table).frame([name])[name].unique().to_list() if is_raw else []
         return frozenset(map(report_shape.spelled, held))
 
-    same = report_shape.has_shape(
-        checked.report, report_shape.KnownTexts(frozenset(checked.promise.roles), checked.meanings, values)
+    asked = entries(checked.folder.spec.get("workload")).get("selections", 0)
+    known = report_shape.KnownTexts(
+        frozenset(checked.promise.roles), checked.meanings, values, checked.promise.least, asked
     )
-    good = "What cannot be recounted of the report is figures only."
+    same, good = (
+        report_shape.has_shape(checked.report, known),
+        "What cannot be recounted of the report is figures only.",
+    )
     return as_recounted("report content", same, good, "The report holds texts or entries that no report has.")
 
 

@@ -196,13 +196,15 @@ def open_tree_folder(folder: Path) -> TreeFolder:
     output, privacy = spec.part("output").known(("populations",)), spec.part("privacy")
     if (folder / MODEL).is_symlink() or manifest.entries.get("algorithm") != "tree":
         raise ReleaseError(f"'{folder.name}' is no folder of a tree: its model or its method is another.")
-    saved = saved_tree_of(folder / MODEL)
+    saved, promise = saved_tree_of(folder / MODEL), read_promise({**spec.entries, "output": {}})
     assert saved is not None
+    if promise.suppression_limit or promise.attack_limit < 1:
+        raise ReleaseError(f"The manifest of '{folder.name}' claims what is of tables, and nobody holds a tree to it.")
     return TreeFolder(
         folder,
         manifest.entries,
         {name: files.get(name, str).lower() for name in files.entries},
-        read_promise({**spec.entries, "output": {}}),
+        promise,
         saved,
         privacy.get("class_is_public", bool, False),
         output.word("populations", ("exact", "relative", "majority")),

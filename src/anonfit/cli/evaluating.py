@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from anonfit.cli.options import Json, Replace, Settings, names_of, whole_numbers
-from anonfit.cli.showing import console, print_json, results, say, stages, table
+from anonfit.cli.showing import console, is_log, is_quiet, print_json, results, say, stages, table
 from anonfit.errors import RequestError
 
 if TYPE_CHECKING:
@@ -26,9 +26,14 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _bar(*, as_json: bool) -> Iterator[Progress]:
-    """A bar on a terminal, a line for every tenth elsewhere, nothing with JSON."""
+    """A bar on a terminal, a line for every tenth elsewhere, nothing with JSON or where quiet is asked for; in a log,
+    what is done is a stage.
+    """
     screen = console()
-    if as_json:
+    if is_log():
+        with stages(as_json=as_json) as stage:
+            yield lambda done, all_, name: stage(f"{done} of {all_} done{f' ({name})' if name else ''}")
+    elif as_json or is_quiet():
         yield lambda _done, _all, _name: None
     elif screen.is_terminal:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

@@ -111,6 +111,16 @@ class _Telling:
 _telling = _Telling()
 
 
+def is_log() -> bool:
+    """Whether standard error is a log for programs."""
+    return _telling.log == "json"
+
+
+def is_quiet() -> bool:
+    """Whether results and errors alone are asked for."""
+    return _telling.quiet
+
+
 @contextmanager
 def told(verb: str, *, verbose: bool, quiet: bool, log: str) -> Iterator[None]:
     """Say how much is told while a verb works; a log also says how it ended."""

@@ -234,10 +234,15 @@ class Store(dict[str, Any]):
         if self._path is None or not entries:
             return
         lines = [json.dumps({"key": key, "found": value}, ensure_ascii=False) for key, value in entries.items()]
-        with self._path.open("a", encoding="utf-8") as file:
+        with open(self._path, "a", encoding="utf-8", opener=_private) as file:
             # Each line begins with its end of line, so that one which was cut short spoils no other.
             file.write("" if _is_begun(self._path) else HEAD)
             file.write("".join(f"\n{line}" for line in lines))
+
+
+def _private(path: str, flags: int) -> int:
+    """Opens a file that only its owner can read, if it is new: figures are of raw rows."""
+    return os.open(path, flags, 0o600)
 
 
 def _is_begun(path: Path) -> bool:

@@ -252,7 +252,8 @@ class Evaluation:
         return evaluation_page(self)
 
     def save(self, folder: str | Path) -> Path:
-        """Write results.csv, figures.csv, summary.csv and evaluation.html.
+        """Write results.csv, figures.csv, summary.csv and evaluation.html, for the owner of the data only: what is in
+        them was measured on raw rows, perhaps on few of them.
 
         Args:
             folder: Made if it is not there.
@@ -263,8 +264,8 @@ class Evaluation:
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
         for name, frame in (("results", self.frame), ("figures", self.figures), ("summary", self.summary(shares=True))):
-            write_file(path / f"{name}.csv", frame.write_csv())
-        write_file(path / "evaluation.html", self.to_html())
+            write_file(path / f"{name}.csv", frame.write_csv(), mode=0o600)
+        write_file(path / "evaluation.html", self.to_html(), mode=0o600)
         return path
 
 

@@ -155,7 +155,8 @@ def check_raw(engine: contract.Engine, spec: Spec, schema: Schema) -> None:
     """Refuse raw columns that nearly tell every record apart, unless their release is written."""
     import polars as pl
 
-    types = {column.name: engine.schema[column.name] for column in schema.released_raw}
+    held = engine.schema  # frames make it anew each time it is asked for
+    types = {column.name: held[column.name] for column in schema.released_raw}
     for name, dtype in types.items():
         if dtype.is_nested() or dtype == pl.Object:
             raise DataError(f"column '{name}' is of type {dtype}; only plain values can be released.")

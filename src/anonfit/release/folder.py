@@ -327,6 +327,7 @@ def pages_of(report: Json, manifest: Json, recoding: Recoding) -> dict[str, str]
 def expected_tree_report(folder: Path, manifest: Json, report: Json) -> tuple[Json, dict[str, str]]:
     """A tree's audit.json with all that follows from its other parts written anew, and its drawings by file name."""
     tree, tables = read_model(folder / "model.json"), manifest["spec"]
+    spec_of_manifest(tables, tree.tiling)  # whatever stands there is what a spec may say
     demands = []
     for reported, claimed in zip(report["asked"]["diversity"], tables["privacy"]["diversity"], strict=True):
         # A manifest also says by what distance a demand is measured, where that was not asked.

@@ -20,7 +20,14 @@ from anonfit.privacy.disclosure import Disclosure
 from anonfit.release.bind import complete_names, reading_of, source_of, tree_of
 from anonfit.release.draft import RowCounts
 from anonfit.release.engine import engine_for, opened, refuse_unsupported, spill_place
-from anonfit.release.folder import check_free, expected_tree_report, publish, read_manifest, tree_pages
+from anonfit.release.folder import (
+    check_free,
+    expected_tree_report,
+    publish,
+    read_manifest,
+    spec_of_manifest,
+    tree_pages,
+)
 from anonfit.release.publish import internal_record, manifest_begin, require_passed, source_hash
 from anonfit.report.content import read_content
 from anonfit.report.trees import asked_of_tree, tree_content
@@ -185,9 +192,10 @@ def load_tree_folder(path: Path) -> tuple[ReleasedTree, Mapping[str, Any] | None
     """The tree of a folder that is whole and unchanged, and its public audit; or of a model file by itself."""
     if not path.is_dir():
         return read_model(path), None
-    read_manifest(path, FORMAT)
+    manifest, tree = read_manifest(path, FORMAT), read_model(path / MODEL)
+    spec_of_manifest(manifest["spec"], tree.tiling)
     try:
         audit = JsonPart(parse_json(read_text(path / AUDIT, "audit", ReleaseError, megabytes=64))).plain()
     except Damaged as error:
         raise ReleaseError(f"{path / AUDIT} is damaged: {error}; make the tree again.") from None
-    return read_model(path / MODEL), audit
+    return tree, audit

@@ -102,6 +102,7 @@ def _check_column(where: str, column: ColumnSpec, faults: Faults, *, is_tested: 
         unused: tuple[str, ...] = ()
         if column.role in (Role.IDENTIFIER, Role.ENTITY, Role.COUNT, Role.SAMPLE_WEIGHT):
             unused = ("type", "date_format") if column.role.is_released_raw else ("type", "date_format", "release")
+            unused += ("missing",) if column.role == Role.IDENTIFIER else ()
         for key in (key for key in unused if getattr(column, key)):
             faults.add(f"{where}: {key} says nothing of a column whose role is '{column.role}'; remove it.")
         if given := [key for key in refused if getattr(column, key)]:

@@ -213,6 +213,10 @@ class Workspace:
                         )
                 continue
             try:
+                if "://" in path:  # Spark would read it wherever it is, this machine's own files too
+                    raise RequestError(
+                        "an address that is no database's leads out of the folder; use anonfit run for it."
+                    )
                 self.inside(path)
             except RequestError as error:
                 raise RequestError(f"{where}: {error}") from None
