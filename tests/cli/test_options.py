@@ -151,7 +151,7 @@ def test_what_is_refused_is_refused_before_anything_is_compiled(folder: Path, mo
     rows.write_csv(folder / "people.csv")
     compiled: list[Any] = []
     monkeypatch.setattr("anonfit.engines.memory.warming.is_compiled", lambda **_: False)
-    monkeypatch.setattr("anonfit.release.run.prepare", lambda *words, **_: compiled.append(words))
+    monkeypatch.setattr("anonfit.release.engine.prepare", lambda *words, **_: compiled.append(words))
     done = command("run", "spec.toml", "--out", "release", folder=folder)
     assert "column 'ldl' would be released as it is" in done.stderr
     assert compiled == []

@@ -23,6 +23,7 @@ from anonfit.release.bind import source_of
 from anonfit.release.draft import Draft
 from anonfit.release.engine import prepare
 from anonfit.release.evidence import audit_draft, both_reports, public_rule
+from anonfit.release.folder import pages_of
 from anonfit.release.request import manifest_spec
 from anonfit.report.page import internal_page
 from anonfit.runtime.files import file_hash, workplace, write_new
@@ -209,7 +210,7 @@ def publish_draft(
             data_hash, input_hash = written.result(), source.result()
             known = {name: file_hash(folder / name) for name in ("recoding.json", "report.json")}
             manifest = _manifest(draft, report, kind) | {"files": {data.name: data_hash, **known}}
-            for name, text in folders.pages_of(report, manifest, draft.recoding).items():
+            for name, text in pages_of(report, manifest, draft.recoding).items():
                 write_new(folder / name, text)
         internal = internal_record(target, draft.spec, input_hash, _internal_figures(draft, audit, owners))
         folders.publish(
