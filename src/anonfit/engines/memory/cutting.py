@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from anonfit.engines.memory import forms, layout
-from anonfit.engines.memory.candidates import MULTIWAY, mark_legal, next_way, put_in_order
+from anonfit.engines.memory.candidates import mark_legal, next_way, put_in_order
 from anonfit.engines.memory.count import at, persons_within
 from anonfit.engines.memory.forms import KernelConstraints, NodeView
 from anonfit.engines.memory.impurity import ENTROPY, cost_of, is_boundary, measure_of, x_log_x
@@ -232,17 +232,17 @@ def together_after(node: NodeView, column: Int, elements: Int, base: Int) -> Any
     """The share of all pairs of rows that the best split of the column that was weighed last leaves together."""
     lists, splits, mode = node.scratch.lists, node.scratch.splits, node.columns.facts[layout.MODE, column]
     cut = np.int64(splits[forms.CUT, column])
-    if mode != MULTIWAY:
+    if mode != layout.MULTIWAY:
         put_in_order(node, np.int64(splits[forms.WAY, column]), elements, base)
     total, below, squares = 0.0, 0.0, 0.0
     for place in range(elements):
-        if mode == MULTIWAY:
+        if mode == layout.MULTIWAY:
             size = np.float64(lists[forms.OWN, place])
             squares += size * size
         else:
             size = np.float64(lists[forms.OWN, lists[forms.ORDER, place]])
             below += size if place <= cut else 0.0
         total += size
-    if mode != MULTIWAY:
+    if mode != layout.MULTIWAY:
         squares = below * below + (total - below) * (total - below)
     return squares / (total * total)

@@ -20,7 +20,6 @@ from anonfit.engines.memory.route import divide, persons_between
 from anonfit.engines.memory.splitting import BY_CHANCE, choose_split, draw, part_key
 from anonfit.engines.tree import Tree
 from anonfit.runtime.compiling import inner, kernel
-from anonfit.tables.schema import SplitMode
 
 
 @inner
@@ -83,8 +82,6 @@ CHILD, CHILDREN, COLUMN, START, BEFORE, BEGIN, END, BUFFER, SET, FACTS = 0, 1, 2
 # One row per node that waits to be split: its number, its rows and their buffer, its histogram, and its key.
 NODE, ROW, STOP, SIDE, HISTOGRAM, KEY, WAITING = 0, 1, 2, 3, 4, 5, 6
 TOO_SMALL, UNCOUNTED = -1, -2
-
-BINARY = int(SplitMode.BINARY)
 
 
 @inner
@@ -164,7 +161,7 @@ def attach(nodes: Any, used: Int, number: Int, node: NodeView, split: Any, membe
     columns, scratch = node.columns, node.scratch
     column, parts, before, by_set = split
     nodes = _room(nodes, used + parts + 3)
-    if columns.facts[layout.MODE, column] >= BINARY:
+    if columns.facts[layout.MODE, column] >= layout.BINARY:
         used, number = _narrow(nodes, used, number, node, column)
     _add_children(nodes, used, number, column, parts)
     if by_set == 1:
@@ -187,7 +184,7 @@ def finish(nodes: Any, used: Int, number: Int, node: NodeView, side: Int) -> Any
     width = columns.facts.shape[1]
     nodes = _room(nodes, used + 3 * width)
     for column in range(width):
-        is_free = columns.facts[layout.MODE, column] >= BINARY and node.objective.weights[column] >= 0
+        is_free = columns.facts[layout.MODE, column] >= layout.BINARY and node.objective.weights[column] >= 0
         if is_free and span[layout.FROM, column] < span[layout.TO, column]:
             tighten(node, column)
             used, number = _narrow(nodes, used, number, node, column)
