@@ -14,7 +14,7 @@ from anonfit.engines.memory.candidates import find_elements, find_spreads, inner
 from anonfit.engines.memory.constraint_kernels import parts_allowed
 from anonfit.engines.memory.cutting import HOPED, TIE, sum_whole, together_after, weigh_multiway, weigh_two_way
 from anonfit.engines.memory.forms import KernelConstraints, KernelObjective, NodeView
-from anonfit.engines.memory.impurity import NOBODY, cost_of, mass_of, may_gain_joined, measure_of
+from anonfit.engines.memory.impurity import NOBODY, cost_of, mass_of, may_gain_joined
 from anonfit.engines.memory.layout import Int
 from anonfit.runtime.compiling import inner, kernel
 
@@ -60,9 +60,9 @@ def _weigh(node: NodeView, constraints: KernelConstraints | None, column: Int, i
         if is_first:
             sum_whole(node, elements, base)
         size = _persons(objective, whole)
-        measure = measure_of(objective)
-        cost = cost_of(measure, whole, np.int64(0), np.int64(NOBODY))
-        own_cost = cost_of(measure, whole, np.int64(0), column, True)
+        settings, targets, factors, logs = objective.settings, objective.targets, objective.factors, objective.logs
+        cost = cost_of(settings, targets, factors, logs, whole, np.int64(0), np.int64(NOBODY))
+        own_cost = cost_of(settings, targets, factors, logs, whole, np.int64(0), column, True)
     if node.columns.facts[layout.MODE, column] == layout.MULTIWAY:
         elements = weigh_multiway(node, column, elements, base, size)
     else:
