@@ -111,7 +111,7 @@ def test_whatever_is_drawn_the_release_is_valid(engine, some, tmp_path, monkeypa
         nonlocal undone, started
         held = holding(plans, *others)
         started += 1
-        undone += len(held.of_node) < len(plans.of_node)
+        undone += len(held) < len(plans)
         return held
 
     monkeypatch.setattr(planning, "plans_that_hold", watched)

@@ -14,9 +14,6 @@ from anonfit.engines.memory.forms import KernelConstraints, NodeView
 from anonfit.engines.memory.impurity import classes_of, mean_of
 from anonfit.engines.memory.layout import Int
 from anonfit.runtime.compiling import inner, kernel
-from anonfit.tables.schema import SplitMode
-
-ORDERED, SUBSET, BINARY, MULTIWAY = (int(mode) for mode in SplitMode)
 
 
 @kernel
@@ -90,10 +87,10 @@ def spread_of(node: NodeView, column: Int) -> Any:
     if low > high or (low == high and gap == 0) or node.objective.weights[column] < 0:
         return -1.0
     mode, known = columns.facts[layout.MODE, column], np.int64(0)
-    if mode == ORDERED:
+    if mode == layout.ORDERED:
         place = columns.facts[layout.PLACE, column]
         return (columns.positions[place + high] - columns.positions[place + low]) * columns.scale[column]
-    if mode == SUBSET:
+    if mode == layout.SUBSET:
         slots, lean = node.objective.settings[forms.SLOTS], node.objective.settings[forms.LEAN]
         first = columns.facts[layout.BIN, column]
         if first < 0:
@@ -151,7 +148,7 @@ def _children(node: NodeView, column: Int, codes: Int, base: Int) -> Any:
                 for slot in range(slots):
                     sums[place + slot] += sums[index * slots + slot]
                 index += 1
-            if persons > 0 or mode == MULTIWAY:
+            if persons > 0 or mode == layout.MULTIWAY:
                 lists[forms.STARTS, elements], lists[forms.ENDS, elements] = first, last
                 lists[forms.OWN, elements] = persons
                 elements += 1
@@ -166,7 +163,7 @@ def find_elements(node: NodeView, column: Int) -> Any:
     """
     lists, high = node.scratch.lists, node.span[layout.HIGH, column]
     low = np.int64(0) if node.span[layout.GAP, column] == 1 else node.span[layout.LOW, column]
-    if node.columns.facts[layout.MODE, column] < BINARY:
+    if node.columns.facts[layout.MODE, column] < layout.BINARY:
         return present(node, column, low, high, lists[forms.STARTS], lists[forms.OWN]), np.int64(0)
     count = present(node, column, low, high, lists[forms.CODES], lists[forms.PERSONS])
     base = node.scratch.sums.shape[0] // 2
@@ -185,7 +182,7 @@ def next_way(node: NodeView, column: Int, way: Int) -> Any:
     targets = node.objective.targets
     if way == BY_CODE:
         return np.int64(-1)
-    if node.columns.facts[layout.MODE, column] != ORDERED:
+    if node.columns.facts[layout.MODE, column] != layout.ORDERED:
         for target in range(way + 1, targets.shape[1]):
             if targets[forms.ITSELF, target] != column:
                 return np.int64(target)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from anonfit.engines.memory import forms, layout
-from anonfit.engines.memory.candidates import MULTIWAY, mark_legal, next_way, put_in_order
+from anonfit.engines.memory.candidates import mark_legal, next_way, put_in_order
 from anonfit.engines.memory.count import at, persons_within
 from anonfit.engines.memory.forms import KernelConstraints, NodeView
-from anonfit.engines.memory.impurity import ENTROPY, cost_of, is_boundary, measure_of, x_log_x
+from anonfit.engines.memory.impurity import ENTROPY, cost_of, is_boundary, x_log_x
 from anonfit.engines.memory.layout import Int
 from anonfit.runtime.compiling import inner
 
@@ -73,12 +73,14 @@ def _all_above(slots: Int, whole: Any, below: Any, above: Any) -> None:
 def _cost_at(node: NodeView, base: Int, cut: Int, own: Int) -> Any:
     """The cost of a cut after a place of the order."""
     lists, below, above, sums = node.scratch.lists, node.scratch.below, node.scratch.above, node.scratch.sums
-    slots, zero = node.objective.settings[forms.SLOTS], np.int64(0)
-    _all_above(slots, node.scratch.whole, below, above)
+    objective, zero = node.objective, np.int64(0)
+    settings, targets, factors, logs = objective.settings, objective.targets, objective.factors, objective.logs
+    _all_above(settings[forms.SLOTS], node.scratch.whole, below, above)
     for place in range(cut + 1):
-        _move_below(slots, base + lists[forms.ORDER, place] * slots, sums, below, above)
-    measure = measure_of(node.objective)
-    return cost_of(measure, below, zero, own) + cost_of(measure, above, zero, own)
+        first = base + lists[forms.ORDER, place] * settings[forms.SLOTS]
+        _move_below(settings[forms.SLOTS], first, sums, below, above)
+    left = cost_of(settings, targets, factors, logs, below, zero, own)
+    return left + cost_of(settings, targets, factors, logs, above, zero, own)
 
 
 @inner
@@ -115,12 +117,13 @@ def _best_cut(node: NodeView, elements: Int, base: Int, own: Int, size: float, l
     """The cheapest legal candidate of an order (or of every cut) that is cheaper than `least`, its cost, and whether it
     is a candidate; or -1.
     """
-    measure, targets = measure_of(node.objective), node.objective.targets
+    objective = node.objective
+    settings, targets, factors, logs = objective.settings, objective.targets, objective.factors, objective.logs
     has_two = targets.shape[1] == 1 and targets[forms.CLASSES, 0] == 2 and targets[forms.KIND, 0] == forms.CLASS
     if has_two and targets[forms.MEASURED, 0] == ENTROPY and targets[forms.ITSELF, 0] != own:
         return _best_of_two(node, elements, base, size, least, every)
     lists, sums, below, above = node.scratch.lists, node.scratch.sums, node.scratch.below, node.scratch.above
-    slots, zero = measure.settings[forms.SLOTS], np.int64(0)
+    slots, zero = settings[forms.SLOTS], np.int64(0)
     _all_above(slots, node.scratch.whole, below, above)
     best, is_candidate = np.int64(-1), False
     for place in range(elements - 1):
@@ -128,9 +131,10 @@ def _best_cut(node: NodeView, elements: Int, base: Int, own: Int, size: float, l
         _move_below(slots, here, sums, below, above)
         if lists[forms.LEGAL, place] == 0:
             continue
-        boundary = is_boundary(measure, sums, here, base + lists[forms.ORDER, at(place + 1)] * slots, own)
+        boundary = is_boundary(settings, targets, sums, here, base + lists[forms.ORDER, at(place + 1)] * slots, own)
         if boundary or every:
-            cost = (cost_of(measure, below, zero, own) + cost_of(measure, above, zero, own)) / size
+            cost = cost_of(settings, targets, factors, logs, below, zero, own)
+            cost = (cost + cost_of(settings, targets, factors, logs, above, zero, own)) / size
             if cost < least - TIE:
                 best, least, is_candidate = np.int64(place), cost, boundary
     return best, least, is_candidate
@@ -217,11 +221,12 @@ def weigh_multiway(node: NodeView, column: Int, elements: Int, base: Int, size: 
         legal = _all_legal(elements, node.k, lists)
     if not legal:
         return elements
-    cost, measure = 0.0, measure_of(node.objective)
-    if measure.targets.shape[1] > 0:
+    cost, objective = 0.0, node.objective
+    settings, targets, factors, logs = objective.settings, objective.targets, objective.factors, objective.logs
+    if targets.shape[1] > 0:
         for element in range(elements):
             if lists[forms.OWN, element] > 0:
-                cost += cost_of(measure, sums, base + element * slots, column)
+                cost += cost_of(settings, targets, factors, logs, sums, base + element * slots, column)
         cost /= size
     splits[forms.COST, column], splits[forms.CUT, column], splits[forms.STATE, column] = cost, joined, joined
     return elements
@@ -232,17 +237,17 @@ def together_after(node: NodeView, column: Int, elements: Int, base: Int) -> Any
     """The share of all pairs of rows that the best split of the column that was weighed last leaves together."""
     lists, splits, mode = node.scratch.lists, node.scratch.splits, node.columns.facts[layout.MODE, column]
     cut = np.int64(splits[forms.CUT, column])
-    if mode != MULTIWAY:
+    if mode != layout.MULTIWAY:
         put_in_order(node, np.int64(splits[forms.WAY, column]), elements, base)
     total, below, squares = 0.0, 0.0, 0.0
     for place in range(elements):
-        if mode == MULTIWAY:
+        if mode == layout.MULTIWAY:
             size = np.float64(lists[forms.OWN, place])
             squares += size * size
         else:
             size = np.float64(lists[forms.OWN, lists[forms.ORDER, place]])
             below += size if place <= cut else 0.0
         total += size
-    if mode != MULTIWAY:
+    if mode != layout.MULTIWAY:
         squares = below * below + (total - below) * (total - below)
     return squares / (total * total)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from threading import local
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import polars as pl
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from anonfit.criteria.objectives import MEDIAN, SplitObjective, child_key, exponential, root_key
 from anonfit.engines.contract import Field
-from anonfit.engines.memory import growing
+from anonfit.engines.memory import growing, layout
 from anonfit.engines.memory.count import count_rows
 from anonfit.engines.memory.forms import (
     CHANCE,
@@ -34,7 +34,7 @@ from anonfit.engines.memory.forms import (
     whole_of,
 )
 from anonfit.engines.memory.growing import Subtree, begins_of, breadth_first, join_subtrees, settle
-from anonfit.engines.memory.layout import FROM, GAP, HIGH, LOW, MISSING, SIZE, SPAN, TO, Columns, Rows, pack, rows_of
+from anonfit.engines.memory.layout import Columns, Rows, Shape, pack, rows_of
 from anonfit.engines.memory.route import count_parts, scatter
 from anonfit.engines.memory.selecting import RowSelector, Selector, Split
 from anonfit.engines.memory.splitting import BY_CHANCE, choose_split, signed_key
@@ -43,16 +43,13 @@ from anonfit.runtime.compiling import shared
 from anonfit.runtime.process import thread_count
 from anonfit.tables.schema import CodedTable, Codes, Persons
 
-if TYPE_CHECKING:
-    from anonfit.engines.memory.layout import Shape
-
 
 def root_span(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """The span and the tile of all rows."""
     facts = columns.facts
-    span = np.zeros((SPAN, facts.shape[1]), np.int64)
-    span[FROM], span[TO] = 0, facts[SIZE] - 1
-    span[LOW], span[HIGH], span[GAP] = facts[MISSING], facts[SIZE] - 1, facts[MISSING]
+    span = np.zeros((layout.SPAN, facts.shape[1]), np.int64)
+    span[[layout.LOW, layout.GAP]] = facts[layout.MISSING]
+    span[[layout.TO, layout.HIGH]] = facts[layout.SIZE] - 1
     return span, np.ones(columns.tile, np.uint8)
 
 

@@ -20,15 +20,13 @@ from anonfit.engines.memory.route import divide, persons_between
 from anonfit.engines.memory.splitting import BY_CHANCE, choose_split, draw, part_key
 from anonfit.engines.tree import Tree
 from anonfit.runtime.compiling import inner, kernel
-from anonfit.tables.schema import SplitMode
 
 
 @inner
 def _copy(source: Any, target: Any) -> None:
     """Copy all entries to the beginning of an array: numba's own assignment would look for overlaps."""
-    entries, places = source.ravel(), target.ravel()
-    for entry in range(entries.shape[0]):
-        places[entry] = entries[entry]
+    for entry in range(source.shape[0]):
+        target[entry] = source[entry]
 
 
 @inner
@@ -55,7 +53,9 @@ def child_span(node: NodeView, split: Any, part: Int, child: Any, inner_tile: An
     """The span and the tile of a part of a split, written to `child` and `inner_tile`."""
     facts, span, lists, side = node.columns.facts, node.span, node.scratch.lists, node.scratch.side
     column, parts, _, by_set = split
-    _copy(span, child)
+    for fact in range(layout.SPAN):
+        for other in range(span.shape[1]):
+            child[fact, other] = span[fact, other]
     _copy(node.tile, inner_tile)
     first, last = span[layout.FROM, column], span[layout.TO, column]
     if by_set == 0:
@@ -84,8 +84,6 @@ CHILD, CHILDREN, COLUMN, START, BEFORE, BEGIN, END, BUFFER, SET, FACTS = 0, 1, 2
 NODE, ROW, STOP, SIDE, HISTOGRAM, KEY, WAITING = 0, 1, 2, 3, 4, 5, 6
 TOO_SMALL, UNCOUNTED = -1, -2
 
-BINARY = int(SplitMode.BINARY)
-
 
 @inner
 def _room(table: Any, needed: Int) -> Any:
@@ -93,7 +91,7 @@ def _room(table: Any, needed: Int) -> Any:
     if needed <= table.shape[0]:
         return table
     larger = np.empty((max(2 * table.shape[0], needed), *table.shape[1:]), table.dtype)
-    _copy(table, larger)
+    _copy(table.ravel(), larger.ravel())
     return larger
 
 
@@ -164,7 +162,7 @@ def attach(nodes: Any, used: Int, number: Int, node: NodeView, split: Any, membe
     columns, scratch = node.columns, node.scratch
     column, parts, before, by_set = split
     nodes = _room(nodes, used + parts + 3)
-    if columns.facts[layout.MODE, column] >= BINARY:
+    if columns.facts[layout.MODE, column] >= layout.BINARY:
         used, number = _narrow(nodes, used, number, node, column)
     _add_children(nodes, used, number, column, parts)
     if by_set == 1:
@@ -187,7 +185,7 @@ def finish(nodes: Any, used: Int, number: Int, node: NodeView, side: Int) -> Any
     width = columns.facts.shape[1]
     nodes = _room(nodes, used + 3 * width)
     for column in range(width):
-        is_free = columns.facts[layout.MODE, column] >= BINARY and node.objective.weights[column] >= 0
+        is_free = columns.facts[layout.MODE, column] >= layout.BINARY and node.objective.weights[column] >= 0
         if is_free and span[layout.FROM, column] < span[layout.TO, column]:
             tighten(node, column)
             used, number = _narrow(nodes, used, number, node, column)
@@ -226,14 +224,15 @@ def grow_subtree(root: NodeView, other: Rows, constraints: KernelConstraints | N
     nodes, members = new_nodes(), np.empty(64, np.int64)
     used, filled = np.int64(1), np.int64(0)
     slots, here, held = scratch.histograms, scratch.span, scratch.tile
+    width, flat = here.shape[1], here.ravel()
     _copy(root.histogram, slots[0])
     edges = np.empty((2, scratch.lists.shape[1]), np.int64)
     waiting = np.empty((64, WAITING), np.int64)
-    spans = np.empty((64, layout.SPAN, columns.facts.shape[1]), np.int64)
+    spans = np.empty((64, layout.SPAN * width), np.int64)
     tiles = np.empty((64, columns.tile), np.uint8)
     waiting[0, NODE], waiting[0, ROW], waiting[0, STOP] = 0, root.start, root.stop
     waiting[0, SIDE], waiting[0, HISTOGRAM], waiting[0, KEY] = side, 0, key
-    _copy(root.span, spans[0])
+    _copy(root.span.ravel(), spans[0])
     _copy(root.tile, tiles[0])
     by_chance = objective.settings[forms.RULE] == BY_CHANCE
     nothing = np.empty(0, np.int64)
@@ -242,7 +241,7 @@ def grow_subtree(root: NodeView, other: Rows, constraints: KernelConstraints | N
         count -= 1
         number, start, stop = waiting[count, NODE], waiting[count, ROW], waiting[count, STOP]
         side, slot, key = waiting[count, SIDE], waiting[count, HISTOGRAM], waiting[count, KEY]
-        _copy(spans[count], here)
+        _copy(spans[count], flat)
         _copy(tiles[count], held)
         rows, others = (first_rows, second_rows) if side == 0 else (second_rows, first_rows)
         if slot <= UNCOUNTED:
@@ -279,7 +278,7 @@ def grow_subtree(root: NodeView, other: Rows, constraints: KernelConstraints | N
             waiting[count, NODE], waiting[count, ROW], waiting[count, STOP] = first + part, start, stop
             waiting[count, SIDE], waiting[count, HISTOGRAM] = 1 - side, kept
             waiting[count, KEY] = part_key(key, part)
-            child_span(node, split, part, spans[count], tiles[count])
+            child_span(node, split, part, spans[count].reshape(layout.SPAN, width), tiles[count])
             count += 1
     return nodes[:used], members[:filled]
 

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from anonfit.criteria.targets import Impurity
 from anonfit.engines.memory import forms
 from anonfit.engines.memory.count import at, persons_of
-from anonfit.engines.memory.forms import KernelObjective
 from anonfit.engines.memory.layout import Int
 from anonfit.runtime.compiling import inner
 
@@ -19,21 +18,6 @@ from anonfit.runtime.compiling import inner
 ENTROPY, GINI, SURPRISE = (int(impurity) for impurity in Impurity)
 NOBODY = -2
 """No column: no target is left out."""
-
-
-class Measure(NamedTuple):
-    """What costs are found by, as an objective has it: read once, and not anew for every group."""
-
-    settings: Any
-    targets: Any
-    factors: Any
-    logs: Any
-
-
-@inner
-def measure_of(objective: KernelObjective) -> Any:
-    """What costs are found by."""
-    return Measure(objective.settings, objective.targets, objective.factors, objective.logs)
 
 
 @inner
@@ -72,9 +56,8 @@ def classes_of(targets: Any, target: Int) -> Any:
 
 
 @inner
-def _impurity(measure: Measure, target: Int, mass: Int, sums: Any, first: Int) -> Any:
+def _impurity(targets: Any, unit: float, logs: Any, target: Int, mass: Int, sums: Any, first: Int) -> Any:
     """The impurity of a target in a group of so much mass whose sums begin at an entry."""
-    targets, unit, logs = measure.targets, measure.factors[forms.UNIT, target], measure.logs
     begin = first + targets[forms.SLOT, target]
     kind, measured = targets[forms.KIND, target], targets[forms.MEASURED, target]
     if kind == forms.NUMBER:
@@ -103,16 +86,18 @@ def _impurity(measure: Measure, target: Int, mass: Int, sums: Any, first: Int) -
 
 
 @inner
-def cost_of(measure: Measure, sums: Any, first: Int, own: Int, of_own: bool = False) -> Any:
+def cost_of(
+    settings: Any, targets: Any, factors: Any, logs: Any, sums: Any, first: Int, own: Int, of_own: bool = False
+) -> Any:
     """The cost of a group whose sums begin at an entry; what the column `own` itself is as a target is left out
     (NOBODY: nothing is), or (`of_own`) all else is.
     """
-    targets, factors = measure.targets, measure.factors
-    mass = mass_of(measure.settings, sums, first)
+    mass = mass_of(settings, sums, first)
     cost = 0.0
     for target in range(targets.shape[1]):
         if (targets[forms.ITSELF, target] == own) == of_own:
-            cost += factors[forms.FACTOR, target] * _impurity(measure, np.int64(target), mass, sums, first)
+            impurity = _impurity(targets, factors[forms.UNIT, target], logs, np.int64(target), mass, sums, first)
+            cost += factors[forms.FACTOR, target] * impurity
     return cost
 
 
@@ -123,16 +108,15 @@ def may_gain_joined(targets: Any) -> Any:
 
 
 @inner
-def is_boundary(measure: Measure, sums: Any, here: Int, other: Int, own: Int) -> Any:
+def is_boundary(settings: Any, targets: Any, sums: Any, here: Int, other: Int, own: Int) -> Any:
     """Whether a cut between two groups, whose sums begin at two entries, may be the best one: not if both are pure and
     of one class for every target.
     """
-    targets = measure.targets
     for target in range(targets.shape[1]):
         if targets[forms.ITSELF, target] == own:
             continue
         by_classes = targets[forms.KIND, target] == forms.CLASS and targets[forms.MEASURED, target] == ENTROPY
-        if measure.settings[forms.ALL_CUTS] == 1 or not by_classes:
+        if settings[forms.ALL_CUTS] == 1 or not by_classes:
             return True
         first = targets[forms.SLOT, target]
         filled = np.int64(0)

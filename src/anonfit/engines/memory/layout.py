@@ -5,7 +5,7 @@ its rows: the fields of rows by name, and what is made of some rows once they ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -32,6 +32,8 @@ NARROW = 256
 
 BLOCK = 1 << 14
 """Rows packed at once."""
+
+ORDERED, SUBSET, BINARY, MULTIWAY = (int(mode) for mode in SplitMode)
 
 # Rows of Columns.facts, one entry per column.
 SIZE = 0
@@ -231,35 +233,22 @@ NUMBER, PERSONS, ENTITY, MASS = "number", "persons", "entity", "mass"
 NO_SIGNATURES = Signatures()
 
 
-def code_name(column: int) -> str:
-    """The field of a quasi-identifier's codes."""
-    return f"code{column}"
-
-
-def target_name(target: int) -> str:
-    """The field of a target."""
-    return f"target{target}"
-
-
-def label_name(target: int) -> str:
-    """The field of a target's own values where models say what is expected of rows."""
-    return f"label{target}"
+code_name: Callable[[int], str] = "code{}".format
+"""The field of a quasi-identifier's codes, by its number."""
+target_name: Callable[[int], str] = "target{}".format
+"""The field of a target."""
+label_name: Callable[[int], str] = "label{}".format
+"""The field of a target's own values where models say what is expected of rows."""
+sensitive_name: Callable[[int], str] = "sensitive{}".format
+"""The field of a sensitive column's codes."""
+signature_name: Callable[[int], str] = "signature{}".format
+"""The field of a raw column's classes, by which selections tell rows apart."""
 
 
 def target_names(target: int, what: Target) -> list[str]:
     """The fields of a target: its class or number, or a share of each class."""
     name = target_name(target)
     return [f"{name}_{label}" for label in range(what.width)] if isinstance(what, ShareTarget) else [name]
-
-
-def sensitive_name(constraint: int) -> str:
-    """The field of a sensitive column's codes."""
-    return f"sensitive{constraint}"
-
-
-def signature_name(column: int) -> str:
-    """The field of a raw column's classes, by which selections tell rows apart."""
-    return f"signature{column}"
 
 
 @dataclass(frozen=True, slots=True)

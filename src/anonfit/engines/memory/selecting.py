@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from anonfit.engines.memory.tallies import Placed, SensitiveTally, Tally, cuts_l
 from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, SplitMode
 
 TIE = 1e-9
+Pieces: TypeAlias = list[NDArray[np.int64]]
+"""The codes of each of some pieces of a column."""
 Split = tuple[int, int, int, int]
 """Column (-1: none), number of parts, code below an ordered cut (-1: none), and 1 for a split by a set."""
 
@@ -32,7 +34,7 @@ class _BestSplit:
     column: int
     left: float
     spread: float
-    parts: list[NDArray[np.int64]]
+    parts: Pieces
     sizes: NDArray[Any]
     before: int = -1
     by_set: bool = False
@@ -63,7 +65,7 @@ class _Elements:
             return self.starts
         return np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(self.codes)))
 
-    def parts(self) -> list[NDArray[np.int64]]:
+    def parts(self) -> Pieces:
         """The codes of each piece."""
         return np.split(self.codes, self.starts[1:])
 
@@ -157,35 +159,29 @@ class Selector:
     def choose(
         self, node: NodeView, spreads: dict[int, float], tally_of: Callable[[int], Tally], scratch: Scratch
     ) -> Split | None:
-        """The split that leaves the least imprecision, written to scratch; None if none makes it smaller.
-
-        Args:
-            node: The node.
-            spreads: Its columns that can be split, and their spreads.
-            tally_of: What the node's rows have of a column.
-            scratch: Where the split is written.
+        """The split of a node that leaves the least imprecision, written to scratch; None if none makes it smaller.
+        `spreads` has its columns that can be split, `tally_of` what its rows have of a column.
         """
         overlaps: NDArray[np.bool_] = np.stack([self._overlaps(node, column) for column in range(len(self.coded))])
         missed = len(overlaps) - np.add.reduce(overlaps, axis=0, dtype=np.int64)  # (rectangle,) in so many columns
         best: _BestSplit | None = None
-        now = mass = 0.0
+        now: float | None = None
         for column, spread in spreads.items():
             tally = tally_of(column)
-            if not mass:
-                mass = float(tally.masses.sum())
+            if now is None:
                 by_signature = np.bincount(tally.signatures, tally.masses, len(self.applies))
                 inside = np.flatnonzero(missed == 0)
                 reached = _Reached(self, inside, np.ones((len(inside), 1), np.bool_))
-                now = float((by_signature * reached.weights()[:, 0]).sum()) / mass
+                now = float((by_signature * reached.weights()[:, 0]).sum()) / float(tally.masses.sum())
             others = missed == ~overlaps[column]
-            candidate = self._best_of_column(node, column, spread, others=others, tally=tally, mass=mass)
+            candidate = self._best_of_column(node, column, spread, others, tally)
             if candidate is not None and (
                 best is None
                 or candidate.left < best.left - TIE
                 or (candidate.left <= best.left + TIE and candidate.spread > best.spread + TIE)
             ):
                 best = candidate
-        if best is None or not now - best.left > TIE:
+        if best is None or now is None or not now - best.left > TIE:
             return None
         return self._write(best, scratch)
 
@@ -210,7 +206,7 @@ class Selector:
         return overlaps
 
     def _best_of_column(
-        self, node: NodeView, column: int, spread: float, *, others: NDArray[np.bool_], tally: Tally, mass: float
+        self, node: NodeView, column: int, spread: float, others: NDArray[np.bool_], tally: Tally
     ) -> _BestSplit | None:
         elements = self._elements(node, column)
         reached = self._reached(column, elements, np.flatnonzero(others))
@@ -227,10 +223,10 @@ class Selector:
         masses = np.bincount(tally.signatures * count + placed.places, tally.masses, signatures * count)
         masses = masses.reshape(signatures, count)
         if beside is None:
-            return self._multiway(column, spread, elements.parts(), placed, reached, masses, mass=mass, node=node)
+            return self._multiway(node, column, spread, elements.parts(), placed, reached, masses)
         below, (low, high) = np.cumsum(masses, axis=1)[:, :-1], beside
         above = masses.sum(axis=1)[:, None] - below
-        left = (below * low + above * high).sum(axis=0) / mass
+        left = (below * low + above * high).sum(axis=0) / masses.sum()
         left[~cuts_legal(placed, count, self.k, self.constraints)] = np.inf
         cut, least = -1, float("inf")
         for place in np.flatnonzero(left < np.inf).tolist():
@@ -286,7 +282,7 @@ class Selector:
             self.first_selections[column] = found
         return self.first_selections[column]
 
-    def _children(self, node: NodeView, column: int, tile: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
+    def _children(self, node: NodeView, column: int, tile: NDArray[np.bool_]) -> Pieces:
         """Missing, if some values are, and the children of the taxonomy node over the rows."""
         low, high, top = inner_range(node, column)
         taxonomy = self.columns.taxonomy
@@ -302,30 +298,21 @@ class Selector:
         return pieces
 
     def _multiway(
-        self,
-        column: int,
-        spread: float,
-        elements: list[NDArray[np.int64]],
-        placed: Placed,
-        reached: _Reached,
-        masses: NDArray[Any],
-        *,
-        mass: float,
-        node: NodeView,
+        self, node: NodeView, column: int, spread: float, parts: Pieces, placed: Placed, reached: _Reached, masses: Any
     ) -> _BestSplit | None:
         """Every child apart; missing alone if it may be, otherwise with the first child."""
         for joined in (0, 1):
             if joined:
-                if node.span[GAP, column] == 0 or len(elements) <= 2:
+                if node.span[GAP, column] == 0 or len(parts) <= 2:
                     return None
-                elements = [np.concatenate(elements[:2]), *elements[2:]]
+                parts = [np.concatenate(parts[:2]), *parts[2:]]
                 placed = placed.first_joined()
                 reached = reached.first_joined()
                 masses = np.column_stack([masses[:, 0] + masses[:, 1], masses[:, 2:]])
-            if parts_legal(placed, len(elements), self.k, self.constraints):
-                left = float((masses * reached.weights()).sum()) / mass
-                sizes = np.bincount(placed.places, placed.tally.persons, len(elements))
-                return _BestSplit(column, left, spread, elements, sizes)
+            if parts_legal(placed, len(parts), self.k, self.constraints):
+                left = float((masses * reached.weights()).sum() / masses.sum())
+                sizes = np.bincount(placed.places, placed.tally.persons, len(parts))
+                return _BestSplit(column, left, spread, parts, sizes)
         return None
 
     def _write(self, split: _BestSplit, scratch: Scratch) -> Split:

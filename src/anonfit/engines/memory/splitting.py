@@ -10,19 +10,11 @@ import numpy as np
 
 from anonfit.criteria import objectives
 from anonfit.engines.memory import forms, layout
-from anonfit.engines.memory.candidates import (
-    BINARY,
-    MULTIWAY,
-    ORDERED,
-    find_elements,
-    find_spreads,
-    inner_range,
-    put_in_order,
-)
+from anonfit.engines.memory.candidates import find_elements, find_spreads, inner_range, put_in_order
 from anonfit.engines.memory.constraint_kernels import parts_allowed
 from anonfit.engines.memory.cutting import HOPED, TIE, sum_whole, together_after, weigh_multiway, weigh_two_way
 from anonfit.engines.memory.forms import KernelConstraints, KernelObjective, NodeView
-from anonfit.engines.memory.impurity import NOBODY, cost_of, mass_of, may_gain_joined, measure_of
+from anonfit.engines.memory.impurity import NOBODY, cost_of, mass_of, may_gain_joined
 from anonfit.engines.memory.layout import Int
 from anonfit.runtime.compiling import inner, kernel
 
@@ -68,10 +60,10 @@ def _weigh(node: NodeView, constraints: KernelConstraints | None, column: Int, i
         if is_first:
             sum_whole(node, elements, base)
         size = _persons(objective, whole)
-        measure = measure_of(objective)
-        cost = cost_of(measure, whole, np.int64(0), np.int64(NOBODY))
-        own_cost = cost_of(measure, whole, np.int64(0), column, True)
-    if node.columns.facts[layout.MODE, column] == MULTIWAY:
+        settings, targets, factors, logs = objective.settings, objective.targets, objective.factors, objective.logs
+        cost = cost_of(settings, targets, factors, logs, whole, np.int64(0), np.int64(NOBODY))
+        own_cost = cost_of(settings, targets, factors, logs, whole, np.int64(0), column, True)
+    if node.columns.facts[layout.MODE, column] == layout.MULTIWAY:
         elements = weigh_multiway(node, column, elements, base, size)
     else:
         weigh_two_way(node, constraints, column, elements, base, size)
@@ -145,7 +137,7 @@ def _preferred(objective: KernelObjective, cost: float, splits: Any) -> Any:
 def _write_set(node: NodeView, column: Int, cut: Int) -> None:
     """Fill `side`: 0 for the codes of elements up to the cut (of the tile), 1 for all others."""
     facts, lists, side = node.columns.facts, node.scratch.lists, node.scratch.side
-    held, ends = facts[layout.TILE, column], forms.ENDS if facts[layout.MODE, column] == BINARY else forms.STARTS
+    held, ends = facts[layout.TILE, column], forms.ENDS if facts[layout.MODE, column] == layout.BINARY else forms.STARTS
     for code in range(facts[layout.SIZE, column]):
         side[code] = 1
     for place in range(cut + 1):
@@ -162,23 +154,23 @@ def write_parts(node: NodeView, column: Int, elements: Int, base: Int) -> Any:
     """
     lists, splits, mode = node.scratch.lists, node.scratch.splits, node.columns.facts[layout.MODE, column]
     cut = np.int64(splits[forms.CUT, column])
-    if mode == MULTIWAY:
+    if mode == layout.MULTIWAY:
         for element in range(elements):
             lists[forms.PARTS, element] = lists[forms.STARTS, element]
             lists[forms.SIZES, element] = lists[forms.OWN, element]
         return elements, np.int64(-1), np.int64(0)
-    if mode != ORDERED:
+    if mode != layout.ORDERED:
         put_in_order(node, np.int64(splits[forms.WAY, column]), elements, base)
-    by_set = np.int64(mode != ORDERED and node.objective.targets.shape[1] > 0)
+    by_set = np.int64(mode != layout.ORDERED and node.objective.targets.shape[1] > 0)
     lists[forms.SIZES, 0], lists[forms.SIZES, 1] = 0, 0
     for place in range(elements):
         lists[forms.SIZES, 0 if place <= cut else 1] += lists[forms.OWN, lists[forms.ORDER, place]]
     if by_set == 1:
         _write_set(node, column, cut)
         return np.int64(2), np.int64(-1), by_set
-    first = node.span[layout.FROM, column] if mode != BINARY else inner_range(node, column)[0]
+    first = node.span[layout.FROM, column] if mode != layout.BINARY else inner_range(node, column)[0]
     lists[forms.PARTS, 0], lists[forms.PARTS, 1] = first, lists[forms.STARTS, cut + 1]
-    return np.int64(2), lists[forms.STARTS, cut] if mode == ORDERED else np.int64(-1), by_set
+    return np.int64(2), lists[forms.STARTS, cut] if mode == layout.ORDERED else np.int64(-1), by_set
 
 
 @inner
@@ -203,7 +195,7 @@ def choose_split(node: NodeView, constraints: KernelConstraints | None) -> Any:
     for each in range(width):
         # What models leave of a column may be more even than its best cut: a rule that asks for that holds every cut
         # against them at once.
-        at_once = objective.settings[forms.RULE] == COMBINED and facts[layout.MODE, each] != MULTIWAY
+        at_once = objective.settings[forms.RULE] == COMBINED and facts[layout.MODE, each] != layout.MULTIWAY
         splits[forms.STATE, each], splits[forms.CUT, each] = 1.0 if at_once else 0.0, -1.0
     # With targets every column is weighed before the best is chosen, without any only the one that is preferred.
     turn = width if blind else 0
@@ -219,7 +211,7 @@ def choose_split(node: NodeView, constraints: KernelConstraints | None) -> Any:
             column = _preferred(objective, cost, splits)
             if column < 0:
                 return column, parts, before, by_set
-            state, multiway = splits[forms.STATE, column], facts[layout.MODE, column] == MULTIWAY
+            state, multiway = splits[forms.STATE, column], facts[layout.MODE, column] == layout.MULTIWAY
             if splits[forms.CUT, column] >= 0 and (state == HOPED or written == column):
                 if constraints is None or (state == 1.0 and not multiway):
                     break
@@ -229,7 +221,7 @@ def choose_split(node: NodeView, constraints: KernelConstraints | None) -> Any:
                     break
                 # Not allowed, or not among the candidates: find the best of what is left of this column.
                 splits[forms.STATE, column] = np.floor(state) + 1.0
-        multiway = facts[layout.MODE, column] == MULTIWAY
+        multiway = facts[layout.MODE, column] == layout.MULTIWAY
         if splits[forms.STATE, column] == 1.0 and not multiway and _is_absent(constraints, column):
             return forms.ABSENT - column, parts, before, by_set
         elements, base, cost = _weigh(node, constraints, column, is_first)
