@@ -51,8 +51,10 @@ def column_specs(draw: st.DrawFn) -> ColumnSpec:
             )
         )
     if role != Role.QUASI_IDENTIFIER:
+        if role == Role.IDENTIFIER:
+            return ColumnSpec(role)
         codes = tuple(draw(st.lists(st.sampled_from(["-9", "999", "unknown"]), unique=True)))
-        return ColumnSpec(role, release=role != Role.IDENTIFIER and draw(st.booleans()), missing=codes)
+        return ColumnSpec(role, release=draw(st.booleans()), missing=codes)
     kind = draw(st.none() | st.sampled_from(ColumnType))
     if kind == ColumnType.ORDINAL:
         return ColumnSpec(role, kind, order=tuple(draw(st.lists(st.text(max_size=5), min_size=1, unique=True))))

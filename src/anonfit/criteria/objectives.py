@@ -277,8 +277,10 @@ class SplitObjective:
 
     def least_gain(self, factors: tuple[float, ...]) -> float:
         """What a split must gain, given the factor of each target."""
-        prices = (factor * target.price for factor, target in zip(factors, self.targets, strict=True))
-        return self.min_gain + sum(prices)
+        least = self.min_gain  # added one by one: `sum` rounds differently from Python 3.12 on
+        for factor, target in zip(factors, self.targets, strict=True):
+            least += factor * target.price
+        return least
 
     def merit(
         self, column: int, value: float, *, spread: float = 0.0, together: float = 0.0, chance: float = 1.0

@@ -249,7 +249,9 @@ def factors(targets: tuple[Target, ...], whole: tuple[float, ...]) -> tuple[floa
         for target in targets
     ]
     plain = [index for index, target in enumerate(targets) if isinstance(target, NumberTarget) and not target.scaled]
-    shared = sum(whole[index] for index in plain)
+    shared = 0.0
+    for index in plain:  # one by one: `sum` rounds differently from Python 3.12 on
+        shared += whole[index]
     divisors = [shared if index in plain else whole[index] if any(numeric) else 1.0 for index in range(len(targets))]
     pairs = zip(targets, divisors, strict=True)
     return tuple(target.weight / divisor if divisor > 0 else 0.0 for target, divisor in pairs)
