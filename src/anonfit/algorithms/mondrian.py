@@ -55,12 +55,12 @@ def anonymize(
     if coding.by_row:
         stage("Coding")
     columns = schema.quasi_identifiers
-    predicates = selection_predicates(engine, workload.used_selections, schema)
-    selections, asked = None, None
+    requests, selections, asked = workload.used_selections, None, None
+    predicates = selection_predicates(engine, requests, schema) if requests else ()
     domains = coding.code(columns, [demands.k] * len(columns), predicates)
     coded = tuple(domain.coded() for domain in domains)
-    if workload.used_selections:
-        selections = CodingSelections(coding, workload.used_selections, domains)
+    if requests:
+        selections = CodingSelections(coding, requests, domains)
         selections.add_fields()
         asked = selections.asked
     elif workload.selections and not coding.by_row:  # those that steer nothing are answered, too

@@ -36,7 +36,7 @@ def typed_frame(engine: Engine) -> pl.DataFrame:
 
 def selection_predicates(engine: Engine, requests: Sequence[SelectionRequest], schema: Schema) -> tuple[Predicate, ...]:
     """The predicates whose boundaries an engine's columns must have."""
-    return predicates_of(requests, schema.columns, typed_frame(engine)) if requests else ()
+    return predicates_of(requests, schema.columns, typed_frame(engine))
 
 
 class _DistinctValues(TableValues):

@@ -144,6 +144,8 @@ class ColumnCounts:
         counts = coding.count_values(held.persons, held.grouping, column, sizes=held.sizes)
         inferred = _inferred(self.name, self.rows, counts=counts, sensitive=self.sensitive)
         raw = RawValues(pairs.value, column, self.text_file)
+        if not self.demands:
+            return inferred, []
         if not sets:
             return inferred, measure_demands(self.demands, raw, counts=counts, evidence=held)
         return inferred, [diversity for of_set in sets for diversity in self._within(of_set, held, raw)]

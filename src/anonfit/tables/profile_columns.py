@@ -37,6 +37,7 @@ class NameMeaning:
 
 
 _HELD = tomllib.loads((files("anonfit.tables") / "column_words.toml").read_text(encoding="utf-8"))
+_GROUPED = tuple(Signs(*signs).grouped for signs in ((",", "."), (".", ","), (",", " ")))
 _WORDS = {name: frozenset(words.split()) for name, words in _HELD["words"].items()}
 _MEANINGS = tuple(
     NameMeaning(**entry | {"words": frozenset(entry["words"].split()), "stems": tuple(entry.get("stems", "").split())})
@@ -391,6 +392,5 @@ def _of_texts(name: str, values: pl.Series) -> Iterator[Suspicion]:
             "under missing.",
         )
         return
-    grouped = [Signs(*signs).grouped for signs in ((",", "."), (".", ","), (",", " "))]
-    if values.str.contains(r"\d[., ]\d{3}").any() and any(values.str.contains(pattern).all() for pattern in grouped):
+    if values.str.contains(r"\d[., ]\d{3}").any() and any(values.str.contains(pattern).all() for pattern in _GROUPED):
         yield Suspicion(name, "its texts are numbers with thousands signs; write them as numbers, or data.thousands.")
