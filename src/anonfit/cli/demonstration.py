@@ -159,7 +159,7 @@ def _show_gain(measured: tuple[dict[str, Any], Gain] | None, k: int) -> None:
     say((f"The {TARGET} of {figures['held_out_rows']:,} held-out patients", "bold"), ", predicted from the others:")
     accuracy, groups = figures["accuracy"], figures["groups"]
     lines = [("their most frequent one", "", f"{accuracy['most_frequent']:.1%}")]
-    for name, how in (("blind", "made blind (Median)"), ("purpose", "made for it (InfoGain)")):
+    for name, how in (("blind", "made blind (Median)"), ("purpose", "made for it (denoised targets)")):
         lines.append((f"regions of k = {k}, {how}", f"{groups[name]:,}", f"{accuracy[name]:.1%}"))
     results().print(table(("predicted by", "groups", "right"), lines, numbers=(1, 2)))
     say((_verdict(gain) + "\n", "bold green" if gain.is_real else "yellow"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scikit-learn faces: learning from regions, and anonymizing inside a pipeline. Needs the extra `learn`."""
+"""The scikit-learn faces: learning from regions, and anonymizing inside a pipeline."""
 
 from anonfit.errors import MissingPackage
 
