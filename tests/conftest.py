@@ -25,13 +25,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.register_profile("explore", settings.get_profile("repeatable"), derandomize=False)
+SERVERS = {"postgresql_running", "mariadb_address"}
+"""Fixtures that start a server."""
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of the cases of a test marked sampled(n) every n-th is run on every change, and the others are slow. Tests of
-    Spark run in one process, since there is one session, or say why they are skipped.
+    Spark run in one process, since there is one session, or say why they are skipped; those of databases, too, so that
+    servers are started once.
     """
     why, seen = why_no_spark(), Counter[str]()
     for item in items:
@@ -41,6 +44,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if seen[name] % sampled.args[0]:
                 item.add_marker(pytest.mark.slow)
             seen[name] += 1
+        if SERVERS & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("servers"))
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
             if why is not None:
@@ -54,12 +59,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgresql_address() -> Iterator[str]:
+def postgresql_running() -> Iterator[str]:
     """The address of a PostgreSQL server, with a password."""
     if postgresql_server.programs() is None:
         pytest.skip("PostgreSQL is not installed: nothing is tested with a real server")
     with postgresql_server.server() as address:
         yield address
+
+
+@pytest.fixture(scope="module")
+def postgresql_address(postgresql_running: str, request: pytest.FixtureRequest) -> str:
+    """The address of a database for the tests of one module alone."""
+    return postgresql_server.new_database(postgresql_running, request.module.__name__)
 
 
 @pytest.fixture(scope="session")

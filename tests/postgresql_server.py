@@ -74,3 +74,12 @@ def server() -> Iterator[str]:
             )
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def new_database(address: str, name: str) -> str:
+    """The address of a new, empty database on the same server."""
+    import psycopg
+
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+    return f"{address.rpartition('/')[0]}/{name}"
