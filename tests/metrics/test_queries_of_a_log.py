@@ -210,6 +210,16 @@ def test_too_many_groups_are_judged_as_a_whole() -> None:
     assert found.measures[0].groups == 1
 
 
+def test_groups_by_very_many_columns_are_told_apart() -> None:
+    names = [f"c{number}" for number in range(20)]  # 16 ** 20 combinations: more than a number of 64 bits can tell
+    alike, first = [[value] * 20 for value in range(15)], [[value, *[0] * 19] for value in range(1, 15)]
+    frame = pl.DataFrame(2 * [*alike, *first], schema=names, orient="row")
+    columns = "".join(f'[columns.{name}]\nrole = "quasi-identifier"\n' for name in names)
+    made = make(parse_spec(f"version = 1\nprivacy.k = 2\n{columns}"), source=frame, threads=1)
+    (found,) = judged(made, Ask(None, (("count", None),), tuple(names)))
+    assert found.measures[0].groups == 29
+
+
 def test_what_is_expected_does_not_depend_on_the_values_that_occur() -> None:
     ages = [*range(40)] * 3
     spec = parse_spec('version = 1\nprivacy.k = 60\n[columns.age]\nrole = "quasi-identifier"\ndomain = [0, 79]\n')

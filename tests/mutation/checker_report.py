@@ -20,6 +20,7 @@ NOT_RECOUNTED = (
     "attack", "detail", "partition", "predictions", "initial_risk", "comparison", "curve", "columns_lost", "clusters",
     "selections", "queries", "rules",
 )  # fmt: skip
+NOT_RECOUNTED_ALWAYS = ("attack", "detail", "initial_risk", "columns_lost")
 K = re.compile(r"\bk = ([0-9]+)")
 THRESHOLDS = ((0.2, 5), (0.09, 11), (0.05, 20))
 ENGINES = ("memory", "duckdb", "spark")
@@ -41,6 +42,9 @@ def report_of_release(release: Release, said: dict[str, Any]) -> None:
     findings(release, said)
     columns(release, said)
     labels(release, said)
+    need(all(said.get(name) for name in NOT_RECOUNTED_ALWAYS), "the report lacks what every report has")
+    guessed = [one["column"] for one in said["attack"]["inference"]]
+    need(sorted(guessed) == sorted(release.having("sensitive", "target")), "the attack was not on every secret")
     for name in NOT_RECOUNTED:
         bounded(said.get(name), max(k for _, k in release.sets))
     need(len((said.get("curve") or {}).get("points") or ()) <= 20, "the report has a curve of too many points")

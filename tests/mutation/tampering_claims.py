@@ -355,6 +355,9 @@ report("report_of_answers_to_nothing", lambda said: said.update(selections={
     "asked": 0, "answers": [{"number": 10**6 + place, "imprecision": 7} for place in range(2000)]}))  # fmt: skip
 report("report_of_a_number_that_counts_nothing", lambda said: said["initial_risk"].update(smallest=10**30))
 report("report_of_few_that_are_others", lambda said: said["initial_risk"].update(smallest="fewer than 19800203"))
+report("report_without_an_attack", lambda said: said.update(attack=None))
+report("report_of_an_attack_on_nothing", lambda said: said["attack"].update(inference=[])
+       if said["attack"]["inference"] else never("no secret"))  # fmt: skip
 report("report_of_another_method", lambda said: said["asked"].update(algorithm="magic"))
 report("report_of_more_rows_than_were_read", lambda said: said["rows"].update(read=10**9))
 

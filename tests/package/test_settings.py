@@ -383,6 +383,7 @@ REFUSED: list[tuple[Mapping[str, Any], str]] = [
     (LOG | {"workload.query_log.minterms": 3, "workload.query_log.selections": 3}, "minterms stand in place of"),
     (TARGET | {"workload.targets": [{"column": "out", "classes": [1], "scale": False}]}, "scale of 'out' is for"),
     (TDR | {"workload.targets": [{"column": "out", "scale": False}]}, "scale of 'out' is for"),
+    *((one | {"workload.targets": [{"column": "out", "weight": 5}]}, "the weight of 'out' is") for one in (TDR, TREE)),
     (
         {"columns.out": {"role": "target", "type": "nominal"}, "workload.targets": [{"column": "out", "scale": False}]},
         "scale of 'out' is for",
@@ -411,8 +412,9 @@ REFUSED: list[tuple[Mapping[str, Any], str]] = [
         for key, value in {"type": "nominal", "date_format": "%Y", "release": True}.items()
     ),
     *(
-        ({"columns.many": {"role": role, "type": "nominal"}}, "type says nothing")
+        ({"columns.many": {"role": role, key: value}}, f"columns.many: {key} says nothing")
         for role in ("count", "sample-weight")
+        for key, value in {"type": "nominal", "date_format": "%Y", "release": True}.items()
     ),
     *(
         ({f"columns.raw.{key}": value}, f"'{key}' can be set for a quasi-identifier only")
@@ -452,6 +454,37 @@ def test_what_is_of_another_kind_of_source_is_refused(
     asked: Mapping[str, Any], source: str | None, sentence: str, folder: Path
 ) -> None:
     assert sentence in told(having(asked, {"data.source": source}), folder)
+
+
+RAW_DATES = {"columns.born": {"role": "insensitive", "release": True, "date_format": "%d.%m.%Y"}}
+
+
+def test_how_dates_are_written_is_for_those_that_are_compared(folder: Path) -> None:
+    assert "columns.born.date_format says how to compare dates" in told(having(RAW_DATES), folder)
+    born = {"workload.selections": [{"where": "age > 40 and born < '1970-06-01'"}]}
+    assert isinstance(told(having(RAW_DATES, born, {"columns.born.date_format": None}), folder), str)
+    assert isinstance(told(having(RAW_DATES, born), folder), dict)
+    assert af.load(folder / "release").data["born"].dtype == pl.String
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        TARGET | NUMBER,
+        {**TARGET, "columns.raw.role": "target", "privacy.max_confidence": 0.9},
+        {"columns.raw": {"role": "sensitive", "diversity": "none", "reason": "made up, too"}},
+        {"workload.features": ["hours", "age"]},
+        {"workload.selected_by": ["town", "age"]},
+    ],
+    ids=["nothing", "targets", "capped", "waived", "features", "selected_by"],
+)
+def test_the_order_in_which_columns_are_declared_changes_nothing(more: Mapping[str, Any], folder: Path) -> None:
+    tables = having(more)
+    other = {**tables, "columns": dict(reversed(tables["columns"].items()))}
+    found = told(tables, folder)
+    assert isinstance(found, dict)
+    assert told(other, folder) == found
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
@@ -560,10 +593,13 @@ def test_options_of_tree_that_would_change_nothing_are_refused(tmp_path: Path) -
 
 
 def test_settings_of_tables_are_refused_for_a_tree(tmp_path: Path) -> None:
-    for name, value in {"output.values": "bounds", "output.format": "csv", "privacy.suppression_limit": 0.5}.items():
+    of_tables = {"output.values": "bounds", "output.format": "csv", "privacy.suppression_limit": 0.5, "method.seed": 7}
+    for name, value in {**of_tables, "output.intervals": "closed", "output.table": "people"}.items():
         asked = spec_of(having(TREE, {name: value}))
         with pytest.raises(SpecError, match=f"{name} is of a released table"):
             af.run_tree(asked, tmp_path / "tree")
+    with pytest.raises(SpecError, match="columns.raw.release lets a column stand in a table"):
+        af.run_tree(spec_of(having(TREE, {"columns.raw.release": True})), tmp_path / "tree")
 
 
 def test_the_name_of_an_engine_is_a_name_whatever_it_holds(folder: Path) -> None:

@@ -204,13 +204,18 @@ _SHAPES: dict[str, Any] = {
 }
 NOT_RECOUNTED = tuple(_SHAPES)
 """The sections of a report whose figures nobody can recount from its folder, or not all of them."""
+_ALWAYS = ("attack", "detail", "initial_risk", "columns_lost")
+"""Those that every report has: without one, nobody would ask what it says."""
 
 
 def has_shape(report: Mapping[str, Any], known: KnownTexts) -> bool:
-    """Whether the sections of a report that are not recounted hold figures and nothing else."""
+    """Whether the sections of a report that are not recounted hold figures and nothing else, and none is left out that
+    every report has.
+    """
     answers = entries(report.get("selections")).get("answers")
     few = len(answers if isinstance(answers, list) else ()) <= known.selections
-    return few and all(_fits(report.get(name), shape, {}, known) for name, shape in _SHAPES.items())
+    whole = all(report.get(name) for name in _ALWAYS) and set(entries(report["attack"])) == set(_SHAPES["attack"])
+    return few and whole and all(_fits(report.get(name), shape, {}, known) for name, shape in _SHAPES.items())
 
 
 def _fits(value: Any, shape: Any, beside: Mapping[str, Any], known: KnownTexts) -> bool:

@@ -306,10 +306,10 @@ def _of_shape(checked: CheckedReport) -> Finding:
     known = report_shape.KnownTexts(
         frozenset(checked.promise.roles), checked.meanings, values, checked.promise.least, asked
     )
-    same, good = (
-        report_shape.has_shape(checked.report, known),
-        "What cannot be recounted of the report is figures only.",
-    )
+    guessed = listed_objects(entries(checked.report.get("attack")).get("inference"))
+    secrets = {*checked.promise.having("sensitive", "target")}
+    same = report_shape.has_shape(checked.report, known) and {line.get("column") for line in guessed} == secrets
+    good = "What cannot be recounted of the report is figures only."
     return as_recounted("report content", same, good, "The report holds texts or entries that no report has.")
 
 

@@ -234,19 +234,13 @@ def _groups(
     columns = [rows.column(kinds[name]) for name in dict.fromkeys(names)]
     if not columns or not all(_can_be_named(column) for column in columns):
         return None
-    combined = np.zeros(len(rows.frame), np.int64)
-    for column in columns:
-        combined = combined * (len(column.distinct) + 1) + column.places
-    keys, group_of = np.unique(combined, return_inverse=True)
-    if len(keys) > MOST:
-        return None
-    predicates = []
-    for key in keys.tolist():
-        parts = []
-        for column in reversed(columns):
-            key, place = divmod(key, len(column.distinct) + 1)
-            parts.append(_equal(column, place))
-        predicates.append(all_of(reversed(parts)))
+    group_of, firsts = np.zeros(len(rows.frame), np.int64), np.zeros(min(len(rows.frame), 1), np.int64)
+    for column in columns:  # numbered anew after each, so that a number never outgrows 64 bits
+        keys = group_of * (len(column.distinct) + 1) + column.places
+        _, firsts, group_of = np.unique(keys, return_index=True, return_inverse=True)
+        if len(firsts) > MOST:
+            return None
+    predicates = [all_of([_equal(column, int(column.places[row])) for column in columns]) for row in firsts]
     return predicates, group_of.astype(np.int64)
 
 

@@ -201,8 +201,8 @@ def missing_refused(names: Iterable[str]) -> str:
 def refuse_output(spec: Spec) -> None:
     """Refuse what nobody asked anything of, could not be audited, or would change nothing."""
     refuse_open(spec)
-    if faults := unasked(spec):
-        raise SpecError(list(faults.values()))
+    if faults := [*unasked(spec).values(), *_uncompared(spec)]:
+        raise SpecError(faults)
     if OUTPUT.is_changed(spec.output, "populations"):
         raise SpecError(
             ["output.populations is of a tree that is published itself; for the table that it stands for, remove it."]
@@ -214,6 +214,18 @@ def refuse_output(spec: Spec) -> None:
     for name, value in (("regions", "observed"), ("intervals", "closed")):
         if getattr(spec.output, name) == value and spec.output.values != Values.LABELS:
             raise SpecError([f"output.{name} = '{value}' changes labels only; use values = 'labels' with it."])
+
+
+def _uncompared(spec: Spec) -> list[str]:
+    """A fault for each column that says how its dates are written, though nobody compares them."""
+    if spec.method.capabilities.grows_tree or spec.workload.selections or spec.workload.query_log:
+        return []
+    return [
+        f"columns.{name}.date_format says how to compare dates, and nothing compares those of a column that is "
+        "released as it is; remove it."
+        for name, column in spec.columns.items()
+        if column.date_format and column.role == Role.INSENSITIVE
+    ]
 
 
 def check_bounds(spec: Spec, schema: Schema) -> None:

@@ -93,6 +93,7 @@ def make(
     engines.refuse_unsupported(spec, name)
     here = name == "memory"
     schema, options = bind.reading_of(spec, source)
+    spec = spec.in_order_of(column.name for column in schema.columns)
     bind.check_bounds(spec, schema)
     kernels = {"models": spec.privacy.has_models, "refining": spec.method.capabilities.refines}
     ready = engines.is_ready(**kernels, ahead=not here or isinstance(source, str | Path))

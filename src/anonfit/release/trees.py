@@ -102,8 +102,8 @@ def make_tree_of(spec: Spec, *, stage: Stage = silent) -> TreeDraft:
 
 def _refuse_of_tables(spec: Spec) -> None:
     """Refuse settings of a released table, which a tree that is published itself does not have."""
-    tables = {"privacy": ("suppression_limit",), "workload": ("rules", "query_log", "clusters")}
-    tables["output"] = ("format", "values", "regions", "order", "delimiter", "decimal", "bom")
+    tables = {"privacy": ("suppression_limit",), "workload": ("rules", "query_log", "clusters"), "method": ("seed",)}
+    tables["output"] = ("format", "values", "regions", "order", "delimiter", "decimal", "bom", "intervals", "table")
     if spec.method.cut_points != CutPoints.VALUE:  # these need it
         tables["output"] += ("consent",)
     faults = [
@@ -111,6 +111,12 @@ def _refuse_of_tables(spec: Spec) -> None:
         for section, names in tables.items()
         for name in names
         if SECTIONS[section].is_changed(getattr(spec, section), name)
+    ]
+    faults += [
+        f"columns.{name}.release lets a column stand in a table as it is, and a tree is published in place of one; "
+        "remove it."
+        for name, column in spec.columns.items()
+        if column.release
     ]
     if faults:
         raise SpecError(faults)

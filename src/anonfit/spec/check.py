@@ -361,6 +361,10 @@ def _check_only_target(spec: Spec, does: str, faults: Faults) -> None:
             faults.add(
                 f"{named}: the target '{target.column}' cannot be a quasi-identifier; give it the role 'target'{more}."
             )
+        if target.weight != 1:
+            faults.add(
+                f"{named}: the weight of '{target.column}' is beside other targets, and it is the only one; remove it."
+            )
         if target.model is not None:
             faults.add(f"{named} takes no model of the target '{target.column}'; remove the model.")
 

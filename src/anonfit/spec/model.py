@@ -6,7 +6,7 @@ What a field means, how it is read and whom it is for stands in `settings`, once
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -275,6 +275,12 @@ class Spec:
     def of_role(self, role: Role) -> tuple[str, ...]:
         """The names of the columns that are declared to have a role."""
         return tuple(name for name, column in self.columns.items() if column.role == role)
+
+    def in_order_of(self, names: Iterable[str]) -> Spec:
+        """The same with its columns in the order of a table, which a manifest tells: what follows from columns then
+        does not depend on the order in which a file declares them.
+        """
+        return replace(self, columns={name: self.columns[name] for name in names if name in self.columns})
 
     @property
     def targets(self) -> tuple[TargetSpec, ...]:

@@ -83,8 +83,9 @@ def set_role(document: TOMLDocument, name: str, role: str, demand: Mapping[str, 
     if role == Role.IDENTIFIER:
         column.pop("decide", None)  # nothing of it is released, so nothing is left to decide
     dropped = [*GENERALIZED] if role != Role.QUASI_IDENTIFIER else []
-    dropped += ["type", "date_format"] if role in UNTYPED else []
-    dropped += ["release"] if role in (Role.QUASI_IDENTIFIER, Role.IDENTIFIER, Role.ENTITY) else []
+    dropped += ["type"] if role in UNTYPED else []
+    dropped += ["date_format"] if role in (*UNTYPED, Role.INSENSITIVE) else []
+    dropped += ["release"] if role in (*UNTYPED, Role.QUASI_IDENTIFIER) else []
     dropped += ["diversity", "reason"] if role != Role.SENSITIVE else []
     for key in dropped:
         column.pop(key, None)
