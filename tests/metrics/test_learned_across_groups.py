@@ -90,7 +90,9 @@ def test_a_model_is_what_naive_bayes_over_cells_says() -> None:
     assert (one_group.sure, one_group.sure_by_group) == (0, 0)
 
 
-@pytest.mark.parametrize("words", [{"count": "many"}, {"entity": "who"}, {"algorithm": "tdr", "targets": ["town2"]}])
+@pytest.mark.parametrize(
+    "words", [{"count": "many", "release": ["many"]}, {"entity": "who"}, {"algorithm": "tdr", "targets": ["town2"]}]
+)
 def test_it_is_measured_of_every_kind_of_table(words: dict[str, Any]) -> None:
     frame = patients(600, follows=0.9).with_columns(
         many=pl.lit(2), who=pl.int_range(pl.len()) // 2, town2=pl.col("town")

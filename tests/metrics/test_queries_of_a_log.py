@@ -195,7 +195,7 @@ def test_open_ends_reach_as_far_as_the_interval_beside_them() -> None:
 def test_persons_that_rows_stand_for_are_counted() -> None:
     spec = parse_spec(
         "version = 1\ncolumns.x.role = 'quasi-identifier'\ncolumns.n.role = 'count'\nprivacy.k = 2\n"
-        "columns.x.domain = [1, 4]\ncolumns.x.type = 'continuous'"
+        "columns.n.release = true\ncolumns.x.domain = [1, 4]\ncolumns.x.type = 'continuous'"
     )
     frame = pl.DataFrame({"x": [1, 2, 3, 4], "n": [2, 3, 4, 5]})
     made = make(spec, source=frame, threads=1)

@@ -414,7 +414,7 @@ REFUSED: list[tuple[Mapping[str, Any], str]] = [
     *(
         ({"columns.many": {"role": role, key: value}}, f"columns.many: {key} says nothing")
         for role in ("count", "sample-weight")
-        for key, value in {"type": "nominal", "date_format": "%Y", "release": True}.items()
+        for key, value in {"type": "nominal", "date_format": "%Y"}.items()
     ),
     *(
         ({f"columns.raw.{key}": value}, f"'{key}' can be set for a quasi-identifier only")

@@ -113,7 +113,7 @@ def requests(
         words["entity"] = "who"
     if who == "count":
         made.append(pl.Series("many", draw(st.lists(st.integers(1, 4), min_size=rows, max_size=rows))))
-        words["count"] = "many"
+        words |= {"count": "many", "release": [*raw, "many"]}
     order = draw(st.permutations(made))
     return Request(pl.DataFrame(order), names, raw, draw(st.integers(1, 4)), words | draw(settings_for(names)))
 

@@ -93,6 +93,14 @@ def test_raw_columns_that_tell_records_apart_need_consent() -> None:
     assert len(made(table, insensitive=["id", "note"], release=["id", "note"]).data) == 20
 
 
+@pytest.mark.parametrize("role", ["count", "sample_weight"])
+def test_weights_and_counts_that_tell_rows_apart_are_refused_too(role: str) -> None:
+    table = {"age": [1] * 20, "n": list(range(5, 25))}
+    with pytest.raises(SpecError, match=r"'n'.*100%.*name it in release"):
+        made(table, **{role: "n"})
+    assert len(made(table, **{role: "n"}, release=["n"]).data) == 20
+
+
 @pytest.mark.parametrize("values", [[[1]] * 4, [{"a": 1}] * 4])
 def test_raw_columns_of_nested_values_are_refused(values: list[Any]) -> None:
     with pytest.raises(DataError, match="column 'raw'.*plain values"):

@@ -140,7 +140,7 @@ def test_which_value_a_dropped_row_lacks_changes_nothing(tmp_path: Path, kind: s
 def test_dropped_rows_are_counted_as_persons(tmp_path: Path, persons: str) -> None:
     """Twelve rows of one person, or one row of twelve, are few persons or few rows: neither is told."""
     frame = people(np.random.default_rng(2)).with_columns(who=pl.int_range(pl.len(), dtype=pl.Int64))
-    words: dict[str, Any] = {"entity": "who"} if persons == "entity" else {"count": "who"}
+    words: dict[str, Any] = {"entity": "who"} if persons == "entity" else {"count": "who", "release": ["who"]}
     if persons == "count":
         frame = frame.with_columns(who=pl.lit(1, dtype=pl.Int64))
     tables = [more(frame, rows, town=None, who=1) for rows in ((12, 13) if persons == "entity" else (4, 5))]

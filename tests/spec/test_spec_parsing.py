@@ -63,11 +63,11 @@ role = "sensitive"
 role = "target"
 [columns.salary]
 role = "target"
-release = true
 [columns.cost]
 role = "target"
 [columns.weight]
 role = "sample-weight"
+release = true
 [columns."odd name"]
 role = "entity"
 [privacy]
@@ -121,9 +121,9 @@ def test_every_key_of_the_contract_that_works_is_read() -> None:
             "admitted": ColumnSpec(Role.QUASI_IDENTIFIER, ColumnType.DATE, date_format="%d.%m.%Y"),
             "diagnosis": ColumnSpec(Role.SENSITIVE),
             "outcome": ColumnSpec(Role.TARGET),
-            "salary": ColumnSpec(Role.TARGET, release=True),
+            "salary": ColumnSpec(Role.TARGET),
             "cost": ColumnSpec(Role.TARGET),
-            "weight": ColumnSpec(Role.SAMPLE_WEIGHT),
+            "weight": ColumnSpec(Role.SAMPLE_WEIGHT, release=True),
             "odd name": ColumnSpec(Role.ENTITY),
         },
         privacy=PrivacySpec(10, 0.05, 0.9, (DiversitySpec("diagnosis", "entropy-l", {"l": 3.0}),)),

@@ -183,11 +183,7 @@ def released_names(schema: Schema) -> list[str]:
 
 def asked_raw(schema: Schema) -> list[Column]:
     """The raw columns that must not nearly tell every record apart."""
-    return [
-        column
-        for column in schema.released_raw
-        if not column.release and column.role not in (Role.COUNT, Role.SAMPLE_WEIGHT)
-    ]
+    return [column for column in schema.released_raw if not column.release]
 
 
 def missing_refused(names: Iterable[str]) -> str:

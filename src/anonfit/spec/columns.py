@@ -101,7 +101,7 @@ def _check_column(where: str, column: ColumnSpec, faults: Faults, *, is_tested: 
         refused = ("domain", "split") if is_sensitive else ("order", "domain", "taxonomy", "split")
         unused: tuple[str, ...] = ()
         if column.role in (Role.IDENTIFIER, Role.ENTITY, Role.COUNT, Role.SAMPLE_WEIGHT):
-            unused = ("type", "date_format", "release")
+            unused = ("type", "date_format") if column.role.is_released_raw else ("type", "date_format", "release")
             unused += ("missing",) if column.role == Role.IDENTIFIER else ()
         for key in (key for key in unused if getattr(column, key)):
             faults.add(f"{where}: {key} says nothing of a column whose role is '{column.role}'; remove it.")

@@ -171,6 +171,8 @@ def _rows_to_persons(profile: ColumnProfile, _: NameMeaning) -> _Verdict | None:
     """Weights and counts change what a row stands for, so only a plain name will do."""
     if profile.type == "continuous" and names.is_sample_weight(profile.name):
         reason = "Its name says survey weight: it tells how many people of the population a row speaks for."
+        if _nearly_distinct(profile):
+            return _left_out(reason, "sample-weight")
         return _Verdict("sample-weight", reason, "If it is a property of the person, make it a quasi-identifier.")
     if profile.type == "continuous" and names.counts_persons(profile.name) and "Int" in profile.dtype:
         decision = "If each row is one person, make it a quasi-identifier: a wrong count weakens k."

@@ -85,7 +85,7 @@ def set_role(document: TOMLDocument, name: str, role: str, demand: Mapping[str, 
     dropped = [*GENERALIZED] if role != Role.QUASI_IDENTIFIER else []
     dropped += ["type"] if role in UNTYPED else []
     dropped += ["date_format"] if role in (*UNTYPED, Role.INSENSITIVE) else []
-    dropped += ["release"] if role in (*UNTYPED, Role.QUASI_IDENTIFIER) else []
+    dropped += ["release"] if role in (Role.QUASI_IDENTIFIER, Role.IDENTIFIER, Role.ENTITY) else []
     dropped += ["diversity", "reason"] if role != Role.SENSITIVE else []
     for key in dropped:
         column.pop(key, None)
