@@ -16,7 +16,9 @@ from polars.exceptions import PanicException, PolarsError
 from anonfit.auditing.file_bytes import ReadForm, arrow_faults, csv_faults
 from anonfit.auditing.meanings import JsonObject
 from anonfit.auditing.parquet_bytes import UNKNOWN, parquet_faults
+from anonfit.auditing.program_bytes import statistics_faults, workbook_faults
 from anonfit.auditing.result import BYTES, Finding
+from anonfit.auditing.source_files import FOREIGN
 from anonfit.errors import ReleaseError
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -41,6 +43,11 @@ class FileFormat:
     faults: Callable[[Path, Collection[str] | None, ReadForm], set[str]]
 
 
+def foreign_rows(paths: Sequence[Path]) -> pl.LazyFrame:
+    """The rows of files of other programs, whose first line names the columns."""
+    return pl.concat(FOREIGN[path.suffix.lower()](path, ()) for path in paths).lazy()
+
+
 FORMATS: Mapping[str, FileFormat] = {
     "csv": FileFormat((".csv", ".tsv", ".txt", ".data"), None, csv_faults),
     "parquet": FileFormat(
@@ -53,6 +60,11 @@ FORMATS: Mapping[str, FileFormat] = {
         lambda paths: pl.scan_ipc(list(paths), glob=False),
         lambda path, _texts, _form: arrow_faults(path),
     ),
+    "xlsx": FileFormat(
+        (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), foreign_rows, lambda path, _texts, _form: workbook_faults(path)
+    ),
+    "sav": FileFormat((".sav", ".zsav", ".por"), foreign_rows, lambda path, _texts, _form: statistics_faults(path)),
+    "dta": FileFormat((".dta",), foreign_rows, lambda path, _texts, _form: statistics_faults(path)),
 }
 """All formats by name, which is also how the data file of a release ends."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -185,7 +186,12 @@ def _brought(module: str, package: str, extra: str, path: Path) -> Any:
 
 def _workbook(path: Path, names: Sequence[str]) -> pl.DataFrame:
     """The first sheet that has the columns, below the row that names them."""
-    book = _brought("fastexcel", "fastexcel", "excel", path).read_excel(path)
+    fastexcel = _brought("fastexcel", "fastexcel", "excel", path)
+    logging.getLogger("fastexcel").addHandler(logging.NullHandler())  # it tells of columns without values
+    try:
+        book = fastexcel.read_excel(path)
+    except fastexcel.FastExcelError:
+        raise DataError(f"The file '{path.name}' cannot be read as a workbook: it is broken, or none.") from None
     numbered = _are_numbered(names)
     for sheet in book.sheet_names:
         cells = book.load_sheet(sheet, header_row=None, skip_rows=0, dtypes="string").to_polars()
@@ -195,7 +201,11 @@ def _workbook(path: Path, names: Sequence[str]) -> pl.DataFrame:
             continue
         first = 0 if place is None else place + 1
         typed = book.load_sheet(sheet, header_row=None, skip_rows=first, schema_sample_rows=None).to_polars()
-        used = [name for name in typed.columns if typed[name].null_count() < len(typed)]
+        used = [
+            name
+            for name in typed.columns
+            if typed[name].null_count() < len(typed) or (place is not None and cells[name][place])
+        ]
         header = [
             f"column_{number}" if place is None else str(cells[name][place] or "").strip()
             for number, name in enumerate(used, start=1)
@@ -218,6 +228,8 @@ def _simple(frame: pl.DataFrame) -> pl.DataFrame:
             column = column.cast(pl.Int64) if is_whole else column
         elif column.dtype == pl.Datetime and len(present) and (present == present.dt.date()).all():
             column = column.dt.date()
+        elif column.dtype == pl.String:
+            column = column.replace("", None)
         columns.append(column.cast(pl.String) if column.dtype == pl.Null else column)
     return pl.DataFrame(columns)
 
