@@ -18,7 +18,7 @@ import pytest
 
 import anonfit as af
 from anonfit.auditing.formats import check_bytes
-from anonfit.errors import DataError
+from anonfit.errors import DataError, SpecError
 from anonfit.tables import foreign_writing
 from anonfit.tables.foreign_writing import sink_statistics, sink_workbook
 from anonfit.tables.sources import FORMATS, PLAIN
@@ -116,10 +116,48 @@ def test_labels_of_a_source_survive(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["sav", "dta"])
+def test_what_a_file_says_of_its_columns_survives(tmp_path: Path, kind: str) -> None:
+    titles = {"age": "Age at interview", "sex": "Sex, " + "as registered " * 8, "name": "Who"}
+    frame = pl.DataFrame({"age": [20 + place % 30 for place in range(60)], "sex": ["f", "m"] * 30})
+    frame = frame.with_columns(name=pl.Series([f"n{place}" for place in range(60)]))
+    source = tmp_path / f"people.{kind}"
+    cut = {name: title[:80] for name, title in titles.items()}
+    getattr(pyreadstat, f"write_{kind}")(frame, str(source), column_labels=titles if kind == "sav" else cut)
+    spec = af.propose(source, k=3, accept=True)
+    assert spec.columns["age"].title == "Age at interview"
+    af.write_spec(spec, tmp_path / "spec.toml")
+    decided = re.sub(r"decisions = .*", "", (tmp_path / "spec.toml").read_text("utf-8"))
+    (tmp_path / "spec.toml").write_text(decided, "utf-8")
+    assert 'title = "Age at interview"  # from the file; it is published' in decided
+    folder = tmp_path / "out"
+    af.run(tmp_path / "spec.toml", folder, settings=[f"output.format={kind}", "columns.name.role='identifier'"])
+    _, about = getattr(pyreadstat, f"read_{kind}")(str(folder / f"data.{kind}"))
+    assert about.column_names_to_labels == {name: cut[name] for name in ("age", "sex")}
+    assert "Age at interview: " in (folder / "codebook.csv").read_text("utf-8")
+    assert "Age at interview" in (folder / "report.html").read_text("utf-8")
+    assert af.audit_release(folder, source=source).passed
+    assert check(folder).faults == ()
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    assert not check_bytes(folder / f"data.{kind}").met, "titles that the manifest does not tell"
+    assert manifest["spec"]["columns"]["age"]["title"] == "Age at interview"
+
+
+@pytest.mark.parametrize("title", ["", " ", "a\nb", "x" * 201])
+def test_a_title_is_a_line(title: str, tmp_path: Path) -> None:
+    people().write_parquet(tmp_path / "people.parquet")
+    (tmp_path / "spec.toml").write_text(
+        'version = 1\ndata.source = "people.parquet"\ndata.default_role = "insensitive"\nprivacy.k = 2\n'
+        f'columns.age.role = "quasi-identifier"\ncolumns.age.title = {json.dumps(title)}\n'
+    )
+    with pytest.raises(SpecError, match="columns.age.title must be one line of at most 200 characters"):
+        af.run(tmp_path / "spec.toml", tmp_path / "out")
+
+
+@pytest.mark.parametrize("kind", ["sav", "dta"])
 def test_codes_follow_the_numbers_in_labels(tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"data.{kind}"
     words = ["≥ 100", "[20, 100)", "< 3", "[3, 20)", None]
-    sink_statistics(kind, pl.LazyFrame({"age": words}), path)
+    sink_statistics(kind, pl.LazyFrame({"age": words}), path, PLAIN)
     _, about = getattr(pyreadstat, f"read_{kind}")(str(path))
     assert list(about.variable_value_labels["age"].values()) == ["< 3", "[3, 20)", "[20, 100)", "≥ 100"]
 
@@ -239,7 +277,7 @@ STATISTICS: dict[str, Callable[[Path], None]] = {
 @pytest.mark.parametrize("change", STATISTICS)
 def test_a_file_of_a_statistics_program_that_holds_more_is_found(tmp_path: Path, kind: str, change: str) -> None:
     path = tmp_path / f"data.{kind}"
-    sink_statistics(kind, people().lazy(), path)
+    sink_statistics(kind, people().lazy(), path, PLAIN)
     assert check_bytes(path).met
     rewritten()(path)
     assert check_bytes(path).met, "the same values, written again"
@@ -319,7 +357,7 @@ def test_a_table_that_no_sheet_holds_is_refused(tmp_path: Path, monkeypatch: pyt
 
 def test_many_texts_stay_texts(tmp_path: Path) -> None:
     path = tmp_path / "data.sav"
-    sink_statistics("sav", pl.LazyFrame({"a": [f"x{place}" for place in range(1001)]}), path)
+    sink_statistics("sav", pl.LazyFrame({"a": [f"x{place}" for place in range(1001)]}), path, PLAIN)
     frame, about = pyreadstat.read_sav(str(path), output_format="polars")
     assert frame["a"][1000] == "x1000"
     assert not about.variable_value_labels

@@ -48,6 +48,10 @@ def foreign_rows(paths: Sequence[Path]) -> pl.LazyFrame:
     return pl.concat(FOREIGN[path.suffix.lower()](path, ()) for path in paths).lazy()
 
 
+def _statistics_faults(path: Path, _texts: Collection[str] | None, form: ReadForm) -> set[str]:
+    return statistics_faults(path, dict(form.titles))
+
+
 FORMATS: Mapping[str, FileFormat] = {
     "csv": FileFormat((".csv", ".tsv", ".txt", ".data"), None, csv_faults),
     "parquet": FileFormat(
@@ -63,8 +67,8 @@ FORMATS: Mapping[str, FileFormat] = {
     "xlsx": FileFormat(
         (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), foreign_rows, lambda path, _texts, _form: workbook_faults(path)
     ),
-    "sav": FileFormat((".sav", ".zsav", ".por"), foreign_rows, lambda path, _texts, _form: statistics_faults(path)),
-    "dta": FileFormat((".dta",), foreign_rows, lambda path, _texts, _form: statistics_faults(path)),
+    "sav": FileFormat((".sav", ".zsav", ".por"), foreign_rows, _statistics_faults),
+    "dta": FileFormat((".dta",), foreign_rows, _statistics_faults),
 }
 """All formats by name, which is also how the data file of a release ends."""
 
@@ -100,9 +104,11 @@ def check_bytes(path: Path, texts: Collection[str] | None = None, form: ReadForm
     return Finding(BYTES, [], sorted(faults), not faults, bad if faults else good)
 
 
-def read_form(output: JsonObject) -> ReadForm:
+def read_form(output: JsonObject, columns: JsonObject) -> ReadForm:
     """How the data file of a release is laid out; a sign between fields cannot be that before decimals, too."""
+    is_titled = FORMATS[output.word("format", tuple(FORMATS), "parquet")].faults is _statistics_faults
+    titles = [(name, columns.part(name).get("title", str, None)) for name in columns.entries if is_titled]
     delimiter, decimal = output.word("delimiter", DELIMITERS, ","), output.word("decimal", (".", ","), ".")
     if delimiter == decimal:
         raise ReleaseError("The spec of the manifest has one sign between fields and before decimals.")
-    return ReadForm(delimiter, decimal, output.get("bom", bool, False))
+    return ReadForm(delimiter, decimal, output.get("bom", bool, False), tuple(title for title in titles if title[1]))

@@ -8,6 +8,7 @@ import re
 import struct
 import zipfile
 import zlib
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -90,7 +91,7 @@ def _spelled(frame: pl.DataFrame) -> bytes:
     return "".join(rows.to_series()).encode() if rows.width else b""
 
 
-def statistics_faults(path: Path) -> set[str]:
+def statistics_faults(path: Path, titles: Mapping[str, str]) -> set[str]:
     """The library that wrote the file writes it once more; codes count from 1 on, and every one stands in a row."""
     library: Any = import_module("pyreadstat")
     kind = path.suffix.removeprefix(".")
@@ -102,7 +103,8 @@ def statistics_faults(path: Path) -> set[str]:
         if set(frame[name].drop_nulls()) != set(words) or list(words.items()) != list(enumerate(ordered, start=1)):
             faults.add(UNUSED)
     frame = frame.with_columns(pl.col(list(labels)).cast(pl.Int32)) if labels else frame
-    options = {"row_compress": True} if kind == "sav" else {"version": 14}
+    options: dict[str, Any] = {"row_compress": True} if kind == "sav" else {"version": 14}
+    options["column_labels"] = {name: title[:80] for name, title in titles.items()}
     with TemporaryDirectory() as place:
         again = Path(place) / path.name
         getattr(library, f"write_{kind}")(frame, str(again), variable_value_labels=labels, **options)

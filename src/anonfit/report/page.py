@@ -370,6 +370,9 @@ def internal_page(report: Report, manifest: Report | None = None, source: Mappin
 
 
 def _report(report: Report, manifest: Report, kind: str, facts: Sequence[tuple[str, str]] = ()) -> str:
+    declared = manifest.get("spec", {}).get("columns", {})
+    titles = {name: column["title"] for name, column in declared.items() if "title" in column}
+    report = {**report, "titles": titles}
     return page(
         "report.html",
         title=heading(manifest).get("title", "Anonymized release"),

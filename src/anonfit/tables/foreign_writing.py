@@ -20,6 +20,8 @@ from anonfit.errors import DataError, MissingPackage, listed
 if TYPE_CHECKING:
     import polars as pl
 
+    from anonfit.tables.sources import FileForm
+
 PROGRAMS: Final = {"xlsx": "Excel", "sav": "SPSS", "dta": "Stata"}
 ROWS_OF_SHEET, COLUMNS_OF_SHEET = 1_048_576, 16_384
 LONGEST: Final = {"xlsx": 32_767, "sav": 2045, "dta": 2045}
@@ -28,6 +30,7 @@ LABELS, BYTES_OF_LABEL = 1000, 120
 """How many different texts a column has, and how long they are, that are written as codes with labels; others stay
 texts."""
 EXACT = 2**53
+LONGEST_TITLE = 80
 _UNSEEN: Final = r"[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]|_x[0-9A-Fa-f]{4}_"
 """What a text of a workbook cannot hold: signs that are not shown, and what stands for them."""
 _NAMES: Final = {
@@ -198,16 +201,17 @@ def _coded(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, Any]]:
     return pl.DataFrame(changed), labels
 
 
-def sink_statistics(kind: str, rows: pl.LazyFrame, path: Path, _: Any = None) -> None:
+def sink_statistics(kind: str, rows: pl.LazyFrame, path: Path, form: FileForm) -> None:
     """Write rows as a file of SPSS or Stata; all of them are in memory for that."""
     import pyreadstat
 
+    titles: Any = {name: title[:LONGEST_TITLE] for name, title in form.titles}
     frame, labels = _coded(_holdable(rows.collect(), kind))
     try:
         if kind == "sav":
-            pyreadstat.write_sav(frame, path, variable_value_labels=labels, row_compress=True)
+            pyreadstat.write_sav(frame, path, column_labels=titles, variable_value_labels=labels, row_compress=True)
         else:
-            pyreadstat.write_dta(frame, path, variable_value_labels=labels, version=14)
+            pyreadstat.write_dta(frame, path, column_labels=titles, variable_value_labels=labels, version=14)
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError):
         raise DataError(f"the table cannot be written as a file of {PROGRAMS[kind]}; use csv or parquet.") from None
     with path.open("r+b") as file:  # the moment of writing

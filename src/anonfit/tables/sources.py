@@ -64,15 +64,17 @@ class SourceFormat:
 @dataclass(frozen=True, slots=True)
 class FileForm:
     """How the data file of a release is laid out, where its format leaves a choice: of texts the sign between fields,
-    the one before decimals, and whether a byte order mark comes first.
+    the one before decimals, and whether a byte order mark comes first; of statistics programs the titles of columns.
     """
 
     delimiter: str = ","
     decimal: str = "."
     bom: bool = False
+    titles: tuple[tuple[str, str], ...] = ()
 
 
 PLAIN = FileForm()
+TITLED = ("sav", "dta")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +215,7 @@ FORMATS: dict[str, Format] = {
                 lacks=UNKNOWN_TO_PROGRAMS,
                 program=True,
             )
-            for name, endings in (("sav", (".sav", ".zsav", ".por")), ("dta", (".dta",)))
+            for name, endings in zip(TITLED, ((".sav", ".zsav", ".por"), (".dta",)), strict=True)
         ),
     )
 }
