@@ -259,7 +259,7 @@ def scan_orc(path: Path, _: FileLayout = FOUND) -> pl.LazyFrame:
         raise MissingPackage("pyarrow", "arrow", f"{path.name}: an ORC file") from None
     try:
         frame = pl.from_arrow(orc.read_table(path))
-    except ArrowException:
+    except (ArrowException, OSError):
         raise DataError(f"{path.name} cannot be read as ORC: it is broken, or none.") from None
     assert isinstance(frame, pl.DataFrame)
     return frame.lazy()
