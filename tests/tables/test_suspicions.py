@@ -39,6 +39,7 @@ def test_answers_of_a_survey_have_codes_for_missing_and_are_names(values: list[i
 
 def test_numbers_among_others_mean_what_they_say() -> None:
     assert missing_codes(pl.Series("trend", [-1, 0, 1] * 30)) == ()
+    assert told(count=pl.Series([2**63 + 1, 2**63, 5] * 9, dtype=pl.UInt64)) == ""
     assert missing_codes(pl.Series("age", AGES)) == ()
     assert missing_codes(pl.Series("hours", [*range(60, 110)] * 10)) == ()  # 77, 88, 97, 98, 99 among their neighbours
     assert missing_codes(pl.Series("change", [*range(-40, 40)] * 10)) == ()

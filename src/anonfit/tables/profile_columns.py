@@ -253,10 +253,11 @@ def _number_shape(values: pl.Series) -> str | None:
         month_day = values % 10_000
         if (month_day // 100).is_between(1, 12).all() and (month_day % 100).is_between(1, 31).all():
             return "dates written as numbers"
-    # Codes for missing values stand beside others, which may follow each other.
-    known = values.filter(~values.is_in(CODES) | values.is_between(-1, 9))
-    follow = [int(part.max()) - int(part.min()) + 1 == len(part) for part in (values, known) if len(part) > 1]  # type: ignore[arg-type]
-    return "consecutive numbers" if any(follow) else None
+    if most - least + 1 == len(values) > 1:
+        return "consecutive numbers"
+    # Beside few answers stand codes for missing ones.
+    known = [value for value in values if value not in CODES or value == -1] if len(values) <= len(CODES) else []
+    return "consecutive numbers" if len(known) > 1 and max(known) - min(known) + 1 == len(known) else None
 
 
 def _text_kind(values: pl.Series, sample: pl.Series) -> _Kind:
