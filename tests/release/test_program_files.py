@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 import re
 import sys
 import zipfile
@@ -18,6 +20,7 @@ import pytest
 
 import anonfit as af
 from anonfit.auditing.formats import check_bytes
+from anonfit.auditing.reading import open_table
 from anonfit.errors import DataError, SpecError
 from anonfit.tables import foreign_writing
 from anonfit.tables.foreign_writing import sink_statistics, sink_workbook
@@ -362,3 +365,29 @@ def test_many_texts_stay_texts(tmp_path: Path) -> None:
     assert frame["a"][1000] == "x1000"
     assert not about.variable_value_labels
     assert check_bytes(path).met
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_that_is_cut_short_is_no_table_and_holds_no_release(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"data.{kind}"
+    FORMATS[kind].sink(people().lazy(), path, PLAIN)
+    content = path.read_bytes()
+    for part in (0.0, 0.1, 0.5, 0.9, 0.999):
+        path.write_bytes(content[: int(part * len(content))])
+        assert not check_bytes(path).met
+        if part:  # what is left of a file of SPSS may be rows
+            with contextlib.suppress(DataError):
+                assert open_table(path).height() < ROWS
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_broken_workbook_is_refused_and_never_taken_for_good(tmp_path: Path, seed: int) -> None:
+    path, rng = tmp_path / "data.xlsx", random.Random(seed)
+    sink_workbook(people().lazy(), path)
+    content = bytearray(path.read_bytes())
+    for _ in range(3):
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    path.write_bytes(content)
+    assert not check_bytes(path).met
+    with contextlib.suppress(DataError):
+        open_table(path)

@@ -6,9 +6,11 @@ reads its bytes."""
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
@@ -19,7 +21,7 @@ from anonfit.auditing.parquet_bytes import UNKNOWN, parquet_faults
 from anonfit.auditing.program_bytes import statistics_faults, workbook_faults
 from anonfit.auditing.result import BYTES, Finding
 from anonfit.auditing.source_files import FOREIGN
-from anonfit.errors import ReleaseError
+from anonfit.errors import DataError, ReleaseError
 
 DELIMITERS = (",", ";", "\t", "|")
 PACKED = (".gz", ".zst")
@@ -27,7 +29,7 @@ PACKED = (".gz", ".zst")
 PLAIN = ReadForm()
 _NOT_UNDERSTOOD = (
     *(OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError, struct.error),
-    *(PolarsError, PanicException),
+    *(PolarsError, PanicException, BadZipFile, zlib.error, RuntimeError, ArithmeticError, DataError),
 )
 
 

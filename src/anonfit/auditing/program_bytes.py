@@ -17,8 +17,8 @@ from typing import Any
 
 import polars as pl
 
-from anonfit.auditing.parquet_bytes import UNREFERRED, UNUSED
-from anonfit.auditing.source_files import FOREIGN
+from anonfit.auditing.parquet_bytes import UNKNOWN, UNREFERRED, UNUSED
+from anonfit.auditing.source_files import FOREIGN, read_statistics
 
 _PARTS = [
     "[Content_Types].xml",
@@ -50,7 +50,7 @@ def workbook_faults(path: Path) -> set[str]:
         first = begin + 30 + len(name)
         packed = content[first : first + part.compress_size]
         reader = zlib.decompressobj(-15)
-        texts.append(reader.decompress(packed))
+        texts.append(reader.decompress(packed, part.file_size + 1))
         if not reader.eof or reader.unused_data or len(texts[-1]) != part.file_size:
             return {UNREFERRED}
         written += b"PK\3\4" + about + name + packed
@@ -95,7 +95,7 @@ def statistics_faults(path: Path, titles: Mapping[str, str]) -> set[str]:
     """The library that wrote the file writes it once more; codes count from 1 on, and every one stands in a row."""
     library: Any = import_module("pyreadstat")
     kind = path.suffix.removeprefix(".")
-    frame, about = getattr(library, f"read_{kind}")(str(path), output_format="polars")
+    frame, about = read_statistics(path)
     labels = {name: {int(code): str(word) for code, word in words.items()} for name, words in _labels(about).items()}
     faults = set()
     for name, words in labels.items():
@@ -107,7 +107,10 @@ def statistics_faults(path: Path, titles: Mapping[str, str]) -> set[str]:
     options["column_labels"] = {name: title[:80] for name, title in titles.items()}
     with TemporaryDirectory() as place:
         again = Path(place) / path.name
-        getattr(library, f"write_{kind}")(frame, str(again), variable_value_labels=labels, **options)
+        try:
+            getattr(library, f"write_{kind}")(frame, str(again), variable_value_labels=labels, **options)
+        except (library.ReadstatError, library.PyreadstatError):
+            return {UNKNOWN}
         expected = again.read_bytes()
     content = path.read_bytes()
     begin = 92 if kind == "sav" else expected.index(b"<timestamp>") + 12

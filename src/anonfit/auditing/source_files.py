@@ -189,9 +189,12 @@ def _workbook(path: Path, names: Sequence[str]) -> pl.DataFrame:
     fastexcel = _brought("fastexcel", "fastexcel", "excel", path)
     logging.getLogger("fastexcel").addHandler(logging.NullHandler())  # it tells of columns without values
     try:
-        book = fastexcel.read_excel(path)
+        return _sheet(fastexcel.read_excel(path), path, names)
     except fastexcel.FastExcelError:
         raise DataError(f"The file '{path.name}' cannot be read as a workbook: it is broken, or none.") from None
+
+
+def _sheet(book: Any, path: Path, names: Sequence[str]) -> pl.DataFrame:
     numbered = _are_numbered(names)
     for sheet in book.sheet_names:
         cells = book.load_sheet(sheet, header_row=None, skip_rows=0, dtypes="string").to_polars()
@@ -234,14 +237,20 @@ def _simple(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _statistics(path: Path, _: Sequence[str]) -> pl.DataFrame:
-    """A file of SPSS, Stata or SAS; codes of which each has a label of its own are labels."""
+def read_statistics(path: Path) -> tuple[pl.DataFrame, Any]:
+    """A file of SPSS, Stata or SAS: its rows as they are stored, and what it says of its columns."""
     pyreadstat = _brought("pyreadstat", "pyreadstat", "statistics", path)
     read: Any = getattr(pyreadstat, f"read_{_STATISTICS[path.suffix.lower()]}")
     try:
-        frame, meta = read(str(path), output_format="polars")
-    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError):
+        frame, about = read(str(path), output_format="polars")
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError, OverflowError, PolarsError):
         raise DataError(f"The file '{path.name}' cannot be read: it is cut short, or not of its kind.") from None
+    return frame, about
+
+
+def _statistics(path: Path, _: Sequence[str]) -> pl.DataFrame:
+    """A file of SPSS, Stata or SAS; codes of which each has a label of its own are labels."""
+    frame, meta = read_statistics(path)
     frame = _simple(frame)
     labels: Mapping[str, Mapping[Any, str]] = meta.variable_value_labels
     columns = []
