@@ -24,6 +24,7 @@ from anonfit.auditing.reading import open_table
 from anonfit.errors import DataError, SpecError
 from anonfit.tables import foreign_writing
 from anonfit.tables.foreign_writing import sink_statistics, sink_workbook
+from anonfit.tables.layout import OF_RELEASES
 from anonfit.tables.sources import FORMATS, PLAIN
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "mutation"))
@@ -343,6 +344,49 @@ def test_values_that_would_be_changed_are_refused(tmp_path: Path, kind: str, wha
         assert not (tmp_path / "out").exists()
     else:
         assert af.audit_release(release.save(tmp_path / "out", format=kind)).passed
+
+
+EVERY: dict[str, pl.DataFrame] = {
+    "numbers": pl.DataFrame(
+        {
+            "u8": pl.Series([1, 2, 255], dtype=pl.UInt8),
+            "i64": [2**53 - 1, -5, None],
+            "f32": pl.Series([0.1, None, 3e38], dtype=pl.Float32),
+            "large": [1e22, 1.0, -1e-300],
+            "zeros": [-0.0, 0.0, 1.5],
+        }
+    ),
+    "days": pl.DataFrame(
+        {
+            "day": [date(1900, 3, 1), None, date(9999, 12, 31)],
+            "moment": [datetime(2024, 12, 31, 23, 59, 59), datetime(1900, 3, 1), None],
+            "midnight": [datetime(2024, 1, 1), datetime(2024, 1, 2), None],
+        }
+    ),
+    "texts": pl.DataFrame({"much": ["ü" * 500, "a" * 2000, None], "many": ["日本", '<&>"', "=1+1"]}),
+    "categories": pl.DataFrame(
+        {"a": pl.Series(["b", None, "c"], dtype=pl.Enum(["c", "b", "z"])), "b": ["", None, "x"]}
+    ),
+    "many texts": pl.DataFrame({"a": [f"ä{place}" for place in range(3000)]}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", EVERY)
+def test_values_of_every_kind_come_back_to_both_readers(tmp_path: Path, kind: str, name: str) -> None:
+    frame, path = EVERY[name], tmp_path / f"data.{kind}"
+    FORMATS[kind].sink(frame.lazy(), path, PLAIN)
+    assert check_bytes(path).met
+    scan = FORMATS[kind].scan
+    assert scan is not None
+    for found in (scan(path, OF_RELEASES).collect(), open_table(path).frame(frame.columns)):
+        for column in frame:
+            if column.dtype.is_numeric():
+                assert found[column.name].cast(pl.Float64).to_list() == column.cast(pl.Float64).to_list()
+            elif column.dtype.is_temporal():
+                assert found[column.name].cast(pl.Datetime("us")).to_list() == column.cast(pl.Datetime("us")).to_list()
+            else:
+                assert found[column.name].to_list() == [value or None for value in column.to_list()]
 
 
 @pytest.mark.parametrize("kind", KINDS)

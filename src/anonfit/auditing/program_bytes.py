@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from anonfit.auditing.parquet_bytes import UNKNOWN, UNREFERRED, UNUSED
-from anonfit.auditing.source_files import FOREIGN, read_statistics
+from anonfit.auditing.source_files import read_statistics
 
 _PARTS = [
     "[Content_Types].xml",
@@ -62,7 +62,11 @@ def workbook_faults(path: Path) -> set[str]:
         return {UNREFERRED}
     if [part.filename for part in parts] != _PARTS or hashlib.sha256(b"".join(texts[:-1])).hexdigest() != _FRAME:
         return {"other parts than its sheet"}
-    frame = FOREIGN[".xlsx"](path, ())
+    library: Any = import_module("fastexcel")
+    try:
+        frame = library.read_excel(path).load_sheet(0, schema_sample_rows=None).to_polars()
+    except library.FastExcelError:
+        return {UNKNOWN}
     header = pl.DataFrame([[name] for name in frame.columns], orient="col")
     spelled = _BEGIN + _spelled(header) + _spelled(frame) + _END
     return set() if texts[-1] == spelled else {"cells that are no values of the table"}
@@ -80,9 +84,9 @@ def _spelled(frame: pl.DataFrame) -> bytes:
         elif column.dtype == pl.Boolean:
             kind, text = '<c t="b"><v>', column.cast(pl.UInt8).cast(pl.String)
         elif column.dtype.is_temporal():
-            kind = f'<c s="{2 - (column.dtype == pl.Date)}"><v>'
-            seconds = column.cast(pl.Datetime("us")).dt.epoch("s")
-            text = (seconds / 86_400 + 25_569).cast(pl.String).str.replace(r"\.0$", "")
+            days = column.cast(pl.Datetime("ms")).dt.epoch("ms") / 86_400_000 + 25_569
+            style = (days != days.round()).cast(pl.Int8).cast(pl.String).replace(["0", "1"], ["1", "2"])
+            kind, text = '<c s="', style + '"><v>' + days.cast(pl.String).str.replace(r"\.0$", "")
         else:
             text = text.str.replace(r"\.0$", "")
         end = "</t></is></c>" if column.dtype == pl.String else "</v></c>"

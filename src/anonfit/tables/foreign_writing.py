@@ -109,8 +109,8 @@ def _holdable(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
                 f"texts that are longer than {LONGEST[kind]:,}, or have signs that are not shown or blanks around them"
             )
         elif dtype.is_numeric():
-            is_exact = column.is_finite() if dtype.is_float() else column.is_between(-EXACT, EXACT)
             column = column.cast(pl.Float64).fill_nan(None) + 0.0  # no negative zero
+            is_exact = column.is_finite() if dtype.is_float() else column.abs() < EXACT
             fault, what = ~is_exact & column.is_not_null(), "infinite numbers, or whole ones of more than 15 digits"
             fault |= column.abs() >= 2.0**1023
         elif dtype.is_temporal():
@@ -139,9 +139,10 @@ def _cells(column: pl.Series) -> pl.Expr:
     elif dtype == pl.Boolean:
         before, text = '<c t="b"><v>', value.cast(pl.Int8).cast(pl.String)
     elif dtype.is_temporal():
-        before = f'<c s="{1 if dtype == pl.Date else 2}"><v>'
         passed = value.cast(pl.Datetime("ms")).dt.epoch("ms") / 86_400_000 + 25_569.0
-        text = passed.cast(pl.String).str.strip_suffix(".0")
+        # Days and moments look different.
+        before, text = '<c s="', pl.when(passed % 1 == 0).then(pl.lit('1"><v>')).otherwise(pl.lit('2"><v>'))
+        text += passed.cast(pl.String).str.strip_suffix(".0")
     return pl.concat_str(pl.lit(before), text, pl.lit(after)).fill_null("<c/>")
 
 
