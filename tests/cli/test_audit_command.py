@@ -211,6 +211,10 @@ def test_the_page_of_an_audit_has_what_the_screen_has(tmp_path: Path) -> None:
     for told in ("k = 5 of age", "What &lt;b&gt;.csv protects", "is missed", "Do not publish", "EMA 0070"):
         assert told in text
     assert not re.search(r"<b>|https?:|src=|@import|url\(|<script", text)
+    met = CliRunner().invoke(app, [*words[:-1], "1", "--html", str(page), "--replace"])
+    assert met.exit_code == 0
+    missed = r'<p class="headline fair">What was asked or claimed holds; \d of 3 usual thresholds are missed\.</p>'
+    assert re.search(missed, page.read_text(encoding="utf-8")), "a threshold that nobody asked for is not only green"
     again = CliRunner().invoke(app, [*words, "--html", str(page)])
     assert "already there" in str(again.exception)
     assert CliRunner().invoke(app, [*words, "--html", str(page), "--replace"]).exit_code == 1

@@ -169,6 +169,7 @@ def test_what_is_refused_is_refused_before_anything_is_compiled(folder: Path, mo
         ("method.alpha is for weight_rule", "alpha is for weight_rule"),
         ("engine.name = 'x' is not known", "engine = 'x' is not known"),
         ("columns.age.type is wrong", "columns['age']: type is wrong"),
+        ("columns.agee: the table has no such column", "column 'agee': the table has no such column"),
         ("needs output.consent = true.", "needs consent = True."),
         ("see privacy.kind and data.source_of", "see privacy.kind and data.source_of"),
     ],

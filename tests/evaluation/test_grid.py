@@ -122,6 +122,14 @@ def test_baselines_are_what_they_say() -> None:
     assert found.frame.filter(pl.col("method") != "infogain")["k"].null_count() == 2 * 3 * (2 + 2)
 
 
+def test_sensitive_columns_of_which_something_is_asked_are_in_every_baseline() -> None:
+    text = SPEC.replace('[columns.hours]\nrole = "insensitive"', '[columns.hours]\nrole = "sensitive"')
+    text += '[[privacy.diversity]]\ncolumn = "hours"\nmodel = "distinct-l"\nl = 2\n'
+    found = evaluated(asked=af.parse_spec(text), methods=["spec", "original", "removed"], learners=["tree"], folds=2)
+    assert found.unmet == ()
+    assert value(found, "removed", learner="tree") < value(found, "original", learner="tree")
+
+
 def test_removed_sees_other_columns() -> None:
     frame = people(ROWS).with_columns(ill=pl.when(pl.col("hours") >= 30).then(pl.lit("yes")).otherwise(pl.lit("no")))
     found = evaluated(frame, methods=["removed"])

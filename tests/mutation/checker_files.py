@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import csv
+import zipfile
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from checker_labels import Wrong, canon, need
 
@@ -76,6 +78,56 @@ def read_typed(path: Path, _: Sequence[str], __: Mapping[str, Any]) -> tuple[lis
         columns.append([canon(value) for value in values])
     need(len(set(table.column_names)) == len(table.column_names), "a column stands twice in the file")
     return table.column_names, list(zip(*columns, strict=True))
+
+
+def read_program(path: Path, texts: Sequence[str], _: Mapping[str, Any]) -> tuple[list[str], list[Row]]:
+    """A file of Excel, SPSS or Stata: texts of the last two are codes from 1 on, and every code stands in a row."""
+    try:
+        names, columns = _sheet(path) if path.suffix == ".xlsx" else _labelled(path)
+    except (OSError, ValueError, KeyError, ElementTree.ParseError, zipfile.BadZipFile):
+        raise Wrong("the data file cannot be read") from None
+    words = {"true": True, "false": False}
+    for place, name in enumerate(names):
+        if name not in texts:
+            columns[place] = [words.get(value, value) if isinstance(value, str) else value for value in columns[place]]
+    return names, list(zip(*([canon(value) for value in column] for column in columns), strict=True))
+
+
+def _sheet(path: Path) -> tuple[list[str], list[list[Any]]]:
+    with zipfile.ZipFile(path) as book:
+        need(len(book.namelist()) == 6 and not book.comment, "the workbook has other parts than it should")
+        need(all(part.date_time == (1980, 1, 1, 0, 0, 0) and not part.extra for part in book.infolist()), "a date")
+        sheet = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))
+    first = datetime(1899, 12, 30)
+
+    def value(cell: ElementTree.Element) -> Any:
+        text = "".join(cell.itertext())
+        if cell.get("t") == "inlineStr" or not text:
+            return text or None
+        if cell.get("t") == "b":
+            return text == "1"
+        moment = first + timedelta(seconds=round(float(text) * 86_400)) if cell.get("s") else None
+        return Decimal(text) if moment is None else moment.date() if cell.get("s") == "1" else moment
+
+    header, *rows = [[value(cell) for cell in row] for row in sheet[0]]
+    need(len(sheet) == 1 and all(len(row) == len(header) for row in rows), "rows have more fields or fewer")
+    return header, [list(column) for column in zip(*rows, strict=True)] or [[] for _ in header]
+
+
+def _labelled(path: Path) -> tuple[list[str], list[list[Any]]]:
+    import pyreadstat
+
+    read = pyreadstat.read_sav if path.suffix == ".sav" else pyreadstat.read_dta
+    frame, about = read(str(path), output_format="polars")
+    need(not about.notes and not about.file_label and about.creation_time.year == 1970, "the file has metadata")
+    columns = []
+    for name in frame.columns:
+        words, values = about.variable_value_labels.get(name), frame[name].to_list()
+        if words:
+            need({value for value in values if value is not None} == set(range(1, len(words) + 1)), "unused labels")
+            values = [None if value is None else words[value] for value in values]
+        columns.append([None if value == "" else value for value in values])
+    return frame.columns, columns
 
 
 def check_words(entry: Any, column: Any, values: Sequence[Any]) -> None:

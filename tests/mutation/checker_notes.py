@@ -58,14 +58,22 @@ def codebook(release: Release, said: dict[str, Any], text: str) -> None:
         if name not in of:
             kind = "text" if name in release.manifest["data"]["texts"] else "number, date or truth value"
             role = ROLES[release.spec["columns"][name]["role"]]
-            lines.writerow([name, name, role, kind, "the value of the record; empty: missing", "", "", "", ""])
+            means = titled(release, name, "the value of the record; empty: missing")
+            lines.writerow([name, name, role, kind, means, "", "", "", ""])
             continue
         place, column = of[name]
         means = meaning(release, column) if name == column.name else BOUNDS[name.removeprefix(f"{column.name}_")]
+        means = titled(release, column.name, means)
         count = different[column.name]
         begin = [name, column.name, ROLES["quasi-identifier"], type_of(column), means, "" if count is None else count]
         lines.writerow([*begin, *described(column, place)])
     need(text == written.getvalue(), "the codebook says something else")
+
+
+def titled(release: Release, name: str, means: str) -> str:
+    """What a column means, after its title."""
+    title = release.spec["columns"][name].get("title")
+    return f"{title}: {means}" if title else means
 
 
 def scale_of(column: Column) -> str:

@@ -14,14 +14,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from checker_files import Row, read_csv, read_typed
+from checker_files import Row, read_csv, read_program, read_typed
 from checker_labels import Cells, Column, Wrong, canon, need
 from checker_models import class_of, holds
 from checker_regions import Recoding, read_recoding
 
 from json_layout import json_text
 
-KINDS = ("csv", "parquet", "arrow")
+KINDS = ("csv", "parquet", "arrow", "xlsx", "sav", "dta")
 MANIFEST = {
     "format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "data", "rows", "audit", "files",
     "created",
@@ -141,7 +141,7 @@ class Release:
         need(data["file"] == f"data.{self.spec['output'].get('format')}", "the data file is of another format")
         need(isinstance(data["texts"], list) and set(data["texts"]) <= set(data["columns"]), "texts that are none")
         path = self.folder / data["file"]
-        read = read_csv if path.suffix == ".csv" else read_typed
+        read = {".csv": read_csv, ".parquet": read_typed, ".arrow": read_typed}.get(path.suffix, read_program)
         header, rows = read(path, data["texts"], self.spec["output"])
         need(header == data["columns"] and sorted(header) == sorted(self.columns), "the file has other columns")
         self.columns[:] = header

@@ -152,6 +152,7 @@ CHANGES: dict[str, tuple[Mapping[str, Any], Any, Any]] = {
     "data.sheet": ({"data.source": "people.xlsx"}, None, "some"),
     "data.value_labels": ({"data.source": "people.sav"}, None, False),
     "columns.raw.missing": ({}, [], ["u"]),
+    "columns.age.title": ({}, None, "Age in years"),
     "data.table": ({"data.source": "sqlite:people.db"}, "people", "others"),
     "data.query": ({"data.source": "sqlite:people.db"}, "select * from people", "select * from people limit 200"),
     "columns.raw.role": ({}, "insensitive", "identifier"),

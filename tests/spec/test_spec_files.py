@@ -33,6 +33,7 @@ def test_a_spec_file_is_read_with_its_folder(tmp_path: Path) -> None:
     [
         ("absent.toml", None, "no such spec file"),
         ("bad.toml", b"version = ", "is not TOML"),
+        ("path.toml", rb'data.source = "C:\Users\x.csv"', "write / in paths, or put them in single quotes"),
         ("latin.toml", "k = 'ä'".encode("latin-1"), "byte 5 is not UTF-8"),
     ],
 )

@@ -217,6 +217,7 @@ def test_nothing_secret_is_in_errors(postgresql, wrong):
         ("sqlite:none.db", {}, "one of table and query, or #table"),
         ("sqlite:none.db", {"table": "t", "query": "q"}, "one of table and query, or #table"),
         ("postgresql:", {"table": "t"}, "the address of a server"),
+        ("env:ANONFIT_NO_SUCH", {"table": "t"}, "environment variable ANONFIT_NO_SUCH holds no address of a database"),
         ("table.csv", {"table": "t"}, "are of databases"),
         ("https://example.org/t.csv", {}, "download it first"),
     ],

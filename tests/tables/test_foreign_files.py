@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import polars as pl
 import pytest
 
 from anonfit.auditing.reading import open_table
-from anonfit.errors import DataError
+from anonfit.errors import DataError, MissingPackage
 from anonfit.tables.foreign_files import variable_labels
 from anonfit.tables.ingesting import ingest, scan_of
 from anonfit.tables.reading import ReadOptions, column_names, read_table
@@ -141,8 +142,71 @@ def test_broken_files_are_refused_by_name(tmp_path: Path, name: str) -> None:
         read_table(tmp_path / name, ReadOptions())
 
 
+BROKEN = {
+    "t.xlsx": "t.xlsx cannot be read as a workbook: it is broken, protected, or none.",
+    "t.sav": "t.sav cannot be read: it is broken, cut short, or of another encoding; write data.encoding, or save it anew.",
+    "t.orc": "t.orc cannot be read as ORC: it is broken, or none.",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_files_are_refused_in_these_words(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"no such file" * 100)
+    with pytest.raises(DataError) as caught:
+        read_table(tmp_path / name, ReadOptions())
+    assert str(caught.value) == BROKEN[name]
+
+
 @pytest.mark.parametrize(
-    ("name", "how"), [("t.rds", "write_parquet"), ("t.json", "jsonl"), ("t.mdb", "export"), ("t.xyz", "save it as CSV")]
+    ("layout", "text"),
+    [
+        ({"header_row": 99}, "t.xlsx: there is no row 99 of names; mend data.header_row or data.skip_rows."),
+        ({"skip_rows": (2,)}, "t.xlsx: single lines of a sheet cannot be left out; write how many come first."),
+        ({"sheet": "x"}, "t.xlsx has no sheet 'x'; it has 'a'."),
+        (
+            {"header_row": 2},
+            "t.xlsx: in line 2, column names stand twice: '1'; rename them, or write header = false and skip_rows = 2 "
+            "in [data].",
+        ),
+    ],
+)
+def test_what_is_given_of_a_sheet_and_does_not_fit_is_refused(tmp_path: Path, layout: Any, text: str) -> None:
+    path = workbook(tmp_path / "t.xlsx", {"a": pl.DataFrame({"age": [1, 2, 3], "size": [1, 4, 5]})})
+    with pytest.raises(DataError) as caught:
+        read_table(path, ReadOptions(**layout))
+    assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "extra"), [("t.xlsx", "fastexcel", "excel"), ("t.sav", "pyreadstat", "statistics")]
+)
+def test_a_package_that_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, package: str, extra: str
+) -> None:
+    (tmp_path / name).write_bytes(b"x")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(
+        MissingPackage, match=rf"needs the package {package}: install it with pip install 'anonfit\[{extra}\]'"
+    ):
+        read_table(tmp_path / name, ReadOptions())
+
+
+def test_a_column_of_names_alone_is_read_as_missing(tmp_path: Path) -> None:
+    frame = PEOPLE.with_columns(nothing=pl.lit(None, pl.String))
+    assert read_by_all(workbook(tmp_path / "t.xlsx", {"a": frame}), tmp_path).equals(frame)
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("t.rds", "write_parquet"),
+        ("t.json", "jsonl"),
+        ("t.mdb", "export"),
+        ("t.xyz", "save it as CSV"),
+        ("t.pdf", "save its table as CSV from a spreadsheet"),
+        ("t.zip", "unpack it first"),
+        ("t.db", "name it as a database: sqlite:FILE or duckdb:FILE, with a table"),
+    ],
 )
 def test_an_ending_that_is_not_known_says_which_are_and_how_to_convert(tmp_path: Path, name: str, how: str) -> None:
     (tmp_path / name).write_bytes(b"x")

@@ -28,7 +28,18 @@ def test_numbers_that_stand_apart_may_mean_missing(code: int) -> None:
     assert missing_codes(pl.Series("age", AGES + [code] * 2)) == ()
 
 
+@pytest.mark.parametrize(("values", "code"), [([0, 1], -9), ([1, 2, 3, 4], 99), ([1, 2], 999), ([0, 1, 2], -8)])
+def test_answers_of_a_survey_have_codes_for_missing_and_are_names(values: list[int], code: int) -> None:
+    answers = pl.Series("smoker", (values * 150)[:300] + [code] * 9)
+    assert missing_codes(answers) == (str(code),)
+    column = af.propose(pl.DataFrame({"age": AGES[:309], "answer": answers})).proposal.columns[1]
+    assert column.type == "nominal"
+    assert f"{code} may mean missing" in column.decision
+
+
 def test_numbers_among_others_mean_what_they_say() -> None:
+    assert missing_codes(pl.Series("trend", [-1, 0, 1] * 30)) == ()
+    assert told(count=pl.Series([2**63 + 1, 2**63, 5] * 9, dtype=pl.UInt64)) == ""
     assert missing_codes(pl.Series("age", AGES)) == ()
     assert missing_codes(pl.Series("hours", [*range(60, 110)] * 10)) == ()  # 77, 88, 97, 98, 99 among their neighbours
     assert missing_codes(pl.Series("change", [*range(-40, 40)] * 10)) == ()

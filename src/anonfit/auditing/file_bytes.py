@@ -34,11 +34,14 @@ def unquoted(names: list[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ReadForm:
-    """How the text file of a release is laid out, as its manifest says."""
+    """How the file of a release is laid out, as its manifest says: of texts the signs and the byte order mark, of
+    statistics programs the titles of columns.
+    """
 
     delimiter: str = ","
     decimal: str = "."
     bom: bool = False
+    titles: tuple[tuple[str, str], ...] = ()
 
 
 def csv_faults(path: Path, texts: Collection[str] | None, form: ReadForm) -> set[str]:

@@ -99,7 +99,7 @@ def open_folder(folder: Path) -> Folder:
         dropped=_few_or_exact(rows, "dropped"),
         files={name: files.get(name, str).lower() for name in files.entries},
         manifest=manifest.entries,
-        form=read_form(output),
+        form=read_form(output, manifest.part("spec").part("columns", {})),
     )
 
 
@@ -163,7 +163,7 @@ _ROLES = ("identifier", "quasi-identifier", "entity", *RAW_ROLES)
 _SECTIONS = ("version", "decisions", "data", "columns", "privacy", "method", "engine", "output", "workload", "report")
 _COLUMN = (
     *("role", "type", "order", "domain", "date_format", "taxonomy", "split", "release", "diversity", "reason"),
-    "missing",
+    *("missing", "title"),
 )
 _LIMITS = {"suppression_limit": 0.0, "max_confidence": 1.0, "attack_limit": 1.0}
 _METHOD = (
@@ -253,7 +253,7 @@ def read_promise(spec: object) -> Promise:
     policy = data.word("missing_policy", ("category", "drop", "error"), "category")
     roles = {name: column.word("role", _ROLES) for name, column in columns.items()}
     output = settings.part("output", {}).known(_OUTPUT)
-    read_form(output)
+    read_form(output, given)
     output.word("intervals", ("half-open", "closed"), "half-open")
     output.word("format", tuple(FORMATS), "parquet")
     return Promise(
@@ -287,8 +287,10 @@ def _check_unjudged(spec: JsonObject, columns: Mapping[str, JsonObject]) -> None
     rest = {name: value for name, value in workload.entries.items() if name not in ("weights", "targets")}
     JsonObject(rest, workload.label, ReleaseError).plain(_WORKLOAD, columns)
     report = spec.part("report", {}).known(("title", "table_name", "contact"))
-    for name in report.entries:
-        if not 0 < len(report.get(name, str)) <= 200 or not report.get(name, str).isprintable():
+    lines = [(name, report.get(name, str)) for name in report.entries]
+    lines += [("title", column.get("title", str)) for column in columns.values() if "title" in column.entries]
+    for name, line in lines:
+        if not 0 < len(line) <= 200 or not line.isprintable():
             raise ReleaseError(f"'{name}' in the spec of the manifest is no line of text.")
 
 

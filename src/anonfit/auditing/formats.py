@@ -6,9 +6,11 @@ reads its bytes."""
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
@@ -16,8 +18,10 @@ from polars.exceptions import PanicException, PolarsError
 from anonfit.auditing.file_bytes import ReadForm, arrow_faults, csv_faults
 from anonfit.auditing.meanings import JsonObject
 from anonfit.auditing.parquet_bytes import UNKNOWN, parquet_faults
+from anonfit.auditing.program_bytes import statistics_faults, workbook_faults
 from anonfit.auditing.result import BYTES, Finding
-from anonfit.errors import ReleaseError
+from anonfit.auditing.source_files import FOREIGN
+from anonfit.errors import DataError, ReleaseError
 
 DELIMITERS = (",", ";", "\t", "|")
 PACKED = (".gz", ".zst")
@@ -25,7 +29,7 @@ PACKED = (".gz", ".zst")
 PLAIN = ReadForm()
 _NOT_UNDERSTOOD = (
     *(OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError, struct.error),
-    *(PolarsError, PanicException),
+    *(PolarsError, PanicException, BadZipFile, zlib.error, RuntimeError, ArithmeticError, DataError),
 )
 
 
@@ -41,6 +45,15 @@ class FileFormat:
     faults: Callable[[Path, Collection[str] | None, ReadForm], set[str]]
 
 
+def foreign_rows(paths: Sequence[Path]) -> pl.LazyFrame:
+    """The rows of files of other programs, whose first line names the columns."""
+    return pl.concat(FOREIGN[path.suffix.lower()](path, ()) for path in paths).lazy()
+
+
+def _statistics_faults(path: Path, _texts: Collection[str] | None, form: ReadForm) -> set[str]:
+    return statistics_faults(path, dict(form.titles))
+
+
 FORMATS: Mapping[str, FileFormat] = {
     "csv": FileFormat((".csv", ".tsv", ".txt", ".data"), None, csv_faults),
     "parquet": FileFormat(
@@ -53,6 +66,11 @@ FORMATS: Mapping[str, FileFormat] = {
         lambda paths: pl.scan_ipc(list(paths), glob=False),
         lambda path, _texts, _form: arrow_faults(path),
     ),
+    "xlsx": FileFormat(
+        (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), foreign_rows, lambda path, _texts, _form: workbook_faults(path)
+    ),
+    "sav": FileFormat((".sav", ".zsav", ".por"), foreign_rows, _statistics_faults),
+    "dta": FileFormat((".dta",), foreign_rows, _statistics_faults),
 }
 """All formats by name, which is also how the data file of a release ends."""
 
@@ -88,9 +106,11 @@ def check_bytes(path: Path, texts: Collection[str] | None = None, form: ReadForm
     return Finding(BYTES, [], sorted(faults), not faults, bad if faults else good)
 
 
-def read_form(output: JsonObject) -> ReadForm:
+def read_form(output: JsonObject, columns: JsonObject) -> ReadForm:
     """How the data file of a release is laid out; a sign between fields cannot be that before decimals, too."""
+    is_titled = FORMATS[output.word("format", tuple(FORMATS), "parquet")].faults is _statistics_faults
+    titles = [(name, columns.part(name).get("title", str, None)) for name in columns.entries if is_titled]
     delimiter, decimal = output.word("delimiter", DELIMITERS, ","), output.word("decimal", (".", ","), ".")
     if delimiter == decimal:
         raise ReleaseError("The spec of the manifest has one sign between fields and before decimals.")
-    return ReadForm(delimiter, decimal, output.get("bom", bool, False))
+    return ReadForm(delimiter, decimal, output.get("bom", bool, False), tuple(title for title in titles if title[1]))

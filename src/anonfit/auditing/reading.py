@@ -18,7 +18,7 @@ from polars.selectors import by_name
 
 from anonfit.auditing.coding import as_pointers, few_texts
 from anonfit.auditing.file_bytes import ReadForm, unquoted
-from anonfit.auditing.formats import DELIMITERS, PACKED, endings, format_of
+from anonfit.auditing.formats import DELIMITERS, PACKED, endings, foreign_rows, format_of
 from anonfit.auditing.source_files import FOREIGN, read_text, without_codes
 from anonfit.errors import DataError, did_you_mean, refuse_patterns
 
@@ -296,9 +296,9 @@ def _scan(path: Path, missing: Sequence[str], *, stripped: bool) -> tuple[pl.Laz
     if not paths:
         raise DataError(f"{_begin(label)} does not exist or is not a file.")
     kind = format_of(path)
-    if kind is None:
+    if kind is None and path.suffix.lower() not in FOREIGN:
         raise DataError(f"{_begin(label)} is none of {', '.join(endings()[:-1])} and {endings()[-1]}.")
-    if kind.scan is None:
+    if kind is not None and kind.scan is None:
         size = sum(part.stat().st_size for part in paths) * (5 if path.suffix.lower() in PACKED else 1)
         sign = _delimiter(paths[0], label)
 
@@ -311,7 +311,10 @@ def _scan(path: Path, missing: Sequence[str], *, stripped: bool) -> tuple[pl.Laz
             return _lines(paths, sign, missing).select(bare).cast(types)
 
         return scan(()), size // _BYTES_PER_CELL, scan, label
-    lazy = kind.scan(paths)
+    try:
+        lazy = ((kind and kind.scan) or foreign_rows)(paths)
+    except (PolarsError, OSError, ValueError):
+        raise unreadable(label) from None
     rows = int(_collected(lazy.select(pl.len()), label).item())
     return lazy, rows * len(_schema(lazy, label)), None, label
 

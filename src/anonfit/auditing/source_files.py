@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -185,7 +186,15 @@ def _brought(module: str, package: str, extra: str, path: Path) -> Any:
 
 def _workbook(path: Path, names: Sequence[str]) -> pl.DataFrame:
     """The first sheet that has the columns, below the row that names them."""
-    book = _brought("fastexcel", "fastexcel", "excel", path).read_excel(path)
+    fastexcel = _brought("fastexcel", "fastexcel", "excel", path)
+    logging.getLogger("fastexcel").addHandler(logging.NullHandler())  # it tells of columns without values
+    try:
+        return _sheet(fastexcel.read_excel(path), path, names)
+    except fastexcel.FastExcelError:
+        raise DataError(f"The file '{path.name}' cannot be read as a workbook: it is broken, or none.") from None
+
+
+def _sheet(book: Any, path: Path, names: Sequence[str]) -> pl.DataFrame:
     numbered = _are_numbered(names)
     for sheet in book.sheet_names:
         cells = book.load_sheet(sheet, header_row=None, skip_rows=0, dtypes="string").to_polars()
@@ -195,7 +204,11 @@ def _workbook(path: Path, names: Sequence[str]) -> pl.DataFrame:
             continue
         first = 0 if place is None else place + 1
         typed = book.load_sheet(sheet, header_row=None, skip_rows=first, schema_sample_rows=None).to_polars()
-        used = [name for name in typed.columns if typed[name].null_count() < len(typed)]
+        used = [
+            name
+            for name in typed.columns
+            if typed[name].null_count() < len(typed) or (place is not None and cells[name][place])
+        ]
         header = [
             f"column_{number}" if place is None else str(cells[name][place] or "").strip()
             for number, name in enumerate(used, start=1)
@@ -218,18 +231,26 @@ def _simple(frame: pl.DataFrame) -> pl.DataFrame:
             column = column.cast(pl.Int64) if is_whole else column
         elif column.dtype == pl.Datetime and len(present) and (present == present.dt.date()).all():
             column = column.dt.date()
+        elif column.dtype == pl.String:
+            column = column.replace("", None)
         columns.append(column.cast(pl.String) if column.dtype == pl.Null else column)
     return pl.DataFrame(columns)
 
 
-def _statistics(path: Path, _: Sequence[str]) -> pl.DataFrame:
-    """A file of SPSS, Stata or SAS; codes of which each has a label of its own are labels."""
+def read_statistics(path: Path) -> tuple[pl.DataFrame, Any]:
+    """A file of SPSS, Stata or SAS: its rows as they are stored, and what it says of its columns."""
     pyreadstat = _brought("pyreadstat", "pyreadstat", "statistics", path)
     read: Any = getattr(pyreadstat, f"read_{_STATISTICS[path.suffix.lower()]}")
     try:
-        frame, meta = read(str(path), output_format="polars")
-    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError):
+        frame, about = read(str(path), output_format="polars")
+    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError, OverflowError, PolarsError):
         raise DataError(f"The file '{path.name}' cannot be read: it is cut short, or not of its kind.") from None
+    return frame, about
+
+
+def _statistics(path: Path, _: Sequence[str]) -> pl.DataFrame:
+    """A file of SPSS, Stata or SAS; codes of which each has a label of its own are labels."""
+    frame, meta = read_statistics(path)
     frame = _simple(frame)
     labels: Mapping[str, Mapping[Any, str]] = meta.variable_value_labels
     columns = []

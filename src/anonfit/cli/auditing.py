@@ -163,20 +163,19 @@ def _audit_page(audit: Audit, name: str) -> str:
     import numpy as np
 
     from anonfit.metrics.attack import group_bins
-    from anonfit.report.page import page
+    from anonfit.report.page import headline, page
 
     figures = audit.to_dict()
-    headline, colour = {
-        True: ("What was asked or claimed holds.", "good"),
-        False: ("Something that was asked or claimed is missed, or could not be checked.", "bad"),
-        None: ("Nothing was asked: figures only.", "fair"),
-    }[audit.passed]
+    words = {
+        False: {"kind": "bad", "words": "Something that was asked or claimed is missed, or could not be checked."},
+        None: {"kind": "fair", "words": "Nothing was asked: figures only."},
+    }
+    told = headline(figures, "What was asked or claimed") if audit.passed else words[audit.passed]
     sizes = np.repeat(*(np.array(part, dtype=np.int64) for part in zip(*audit.sizes.of_size.items(), strict=True)))
     return page(
         "audit.html",
         title=f"What {name} protects",
-        headline=headline,
-        colour=colour,
+        headline=told,
         facts=[("Table", name), ("Date", datetime.now(UTC).date().isoformat()), ("Rows", f"{audit.rows:,}")],
         verdict=audit.verdict,
         missed=list(_missed(audit)),

@@ -19,13 +19,22 @@ import numpy as np
 from anonfit.engines import contract
 from anonfit.engines.memory.write import check_writable
 from anonfit.errors import DataError, SpecError
-from anonfit.release.bind import asked_raw, complete_names, missing_refused, read_rows, without_missing, workload_of
+from anonfit.release.bind import (
+    asked_raw,
+    complete_names,
+    missing_refused,
+    read_rows,
+    released_names,
+    without_missing,
+    workload_of,
+)
 from anonfit.runtime import compiling
 from anonfit.runtime.process import Stage, available_memory, thread_count
 from anonfit.spec.model import Spec
 from anonfit.tables.frames import is_spark
 from anonfit.tables.reading import ReadOptions
 from anonfit.tables.schema import Role, Schema, persons_in, persons_of
+from anonfit.tables.sources import FORMATS
 from anonfit.workload.logs.merging import Batch, RawRows, rows_of_frame
 
 if TYPE_CHECKING:
@@ -160,6 +169,7 @@ def check_raw(engine: contract.Engine, spec: Spec, schema: Schema) -> None:
     for name, dtype in types.items():
         if dtype.is_nested() or dtype == pl.Object:
             raise DataError(f"column '{name}' is of type {dtype}; only plain values can be released.")
+    FORMATS[spec.output.format].refuse(released_names(schema))
     check_writable(types, spec.output.format)
     asked = [column.name for column in asked_raw(schema)]
     shares = engine.distinct_shares(asked) if engine.rows > 1 and asked else {}

@@ -37,6 +37,7 @@ from anonfit.runtime.files import file_hash, give_names, sync, taken, workplace,
 from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import public_spec
+from anonfit.tables.layout import OF_RELEASES
 from anonfit.tables.schema import Role
 from anonfit.tables.sources import FORMATS, FileForm, format_of
 from anonfit.workload.targets import TargetRequest
@@ -89,7 +90,8 @@ def _table(folder: Path, manifest: Json, rows: int | None) -> pl.DataFrame:
                 glob=False,
             ).collect()
         else:
-            table = scan(path).head(rows).collect() if rows is not None else scan(path).collect()
+            found = scan(path, OF_RELEASES)
+            table = found.head(rows).collect() if rows is not None else found.collect()
     except (pl.exceptions.PolarsError, OSError):
         raise ReleaseError(f"{path} cannot be read; make the release again.") from None
     if table.columns != stated["columns"] or len(table) != (stated["rows"] if rows is None else rows):

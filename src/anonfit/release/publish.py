@@ -60,7 +60,7 @@ def _audit_file(draft: Draft, data: Path) -> Audit:
 
     try:
         with ThreadPoolExecutor(1) as pool:
-            form = ReadForm(**asdict(draft.spec.output.form))
+            form = ReadForm(**asdict(draft.spec.form))
             content = pool.submit(check_bytes, data, _texts(draft), form)
             audit = audit_draft(draft, released_file(data, _texts(draft), form))
             return replaced(audit, findings=(*audit.findings, content.result()))
@@ -70,7 +70,7 @@ def _audit_file(draft: Draft, data: Path) -> Audit:
 
 def _write(draft: Draft, data: Path, kind: str) -> None:
     """The released table as a file; where it is one already, that is linked or copied."""
-    form, stored = draft.spec.output.form, draft.stored
+    form, stored = draft.spec.form, draft.stored
     if form == PLAIN and stored is not None and stored.kind == kind and stored.path.exists():
         try:
             os.link(stored.path, data)

@@ -45,7 +45,7 @@ from anonfit.tables.frames import rebuilt
 from anonfit.tables.profile_columns import MOST_ROWS, suspicions_of
 from anonfit.tables.reading import ReadOptions, notices_of, read_table
 from anonfit.tables.schema import KnownValues, Persons, Role, Schema, persons_in
-from anonfit.tables.sources import PLAIN
+from anonfit.tables.sources import FORMATS, PLAIN
 from anonfit.workload.objectives import unit_masses
 from anonfit.workload.targets import Workload
 
@@ -241,7 +241,8 @@ def _written(
         return _table(spec, schema, result, engine.frame, threads)
     placing, columns = placing_of(result, bind.released_names(schema), spec.output.values)
     # What engines cannot write themselves is written of this when the release is published.
-    kind = spec.output.format if spec.output.form == PLAIN else "parquet"
+    is_theirs = spec.output.form == PLAIN and not FORMATS[spec.output.format].program
+    kind = spec.output.format if is_theirs else "parquet"
     return out_of_core(engine).write(placing, columns, folder / f"data.{kind}", kind)
 
 

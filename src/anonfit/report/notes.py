@@ -52,7 +52,8 @@ def codebook_text(report: Json, manifest: Json, columns: Sequence[RecodedColumn]
         role = ROLES[declared[source]["role"]]
         if source not in recoded:
             kind = "text" if name in manifest["data"]["texts"] else "number, date or truth value"
-            lines.writerow((name, source, role, kind, "the value of the record; empty: missing", *[""] * 4))
+            means = "the value of the record; empty: missing"
+            lines.writerow((name, source, role, kind, _titled(declared[source], means), *[""] * 4))
             continue
         place, column = recoded[source]
         if isinstance(column, OrdinalCells):
@@ -61,8 +62,13 @@ def codebook_text(report: Json, manifest: Json, columns: Sequence[RecodedColumn]
             kind = "name" if isinstance(column, NominalCells) else _TYPES[column.scale]
         labels = "" if different[source] is None else different[source]
         means = _BOUNDS[end] if end else _meaning(column, output)
+        means = _titled(declared[source], means)
         lines.writerow((name, source, role, kind, means, labels, *_described(column, place)))
     return text.getvalue()
+
+
+def _titled(declared: Json, means: str) -> str:
+    return f"{declared['title']}: {means}" if "title" in declared else means
 
 
 def _source_of(name: str, recoded: Mapping[str, Any], values: str) -> tuple[str, str | None]:

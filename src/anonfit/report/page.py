@@ -107,15 +107,15 @@ def extent(report: Report) -> list[tuple[str, str]]:
     ]
 
 
-def headline(report: Report) -> dict[str, str]:
+def headline(audit: Report, asked: str = "What was asked") -> dict[str, str]:
     """In one sentence: whether what was asked holds, and how many usual thresholds are missed."""
-    if not report["audit"]["passed"]:
-        return {"kind": "bad", "words": "What was asked does not hold, or could not be checked."}
-    thresholds = report["audit"]["prosecutor"]["above"]
+    if not audit["passed"]:
+        return {"kind": "bad", "words": f"{asked} does not hold, or could not be checked."}
+    thresholds = audit["prosecutor"]["above"]
     missed = [line for line in thresholds if line["above"]["persons"] != 0]
     if not missed:
-        return {"kind": "good", "words": "What was asked holds, and no usual threshold is missed."}
-    words = f"What was asked holds; {len(missed)} of {len(thresholds)} usual thresholds are missed."
+        return {"kind": "good", "words": f"{asked} holds, and no usual threshold is missed."}
+    words = f"{asked} holds; {len(missed)} of {len(thresholds)} usual thresholds are missed."
     return {"kind": "fair", "words": words}
 
 
@@ -370,13 +370,16 @@ def internal_page(report: Report, manifest: Report | None = None, source: Mappin
 
 
 def _report(report: Report, manifest: Report, kind: str, facts: Sequence[tuple[str, str]] = ()) -> str:
+    declared = manifest.get("spec", {}).get("columns", {})
+    titles = {name: column["title"] for name, column in declared.items() if "title" in column}
+    report = {**report, "titles": titles}
     return page(
         "report.html",
         title=heading(manifest).get("title", "Anonymized release"),
         kind=kind,
         report=report,
         facts=[*imprint(manifest), *facts],
-        headline=headline(report),
+        headline=headline(report["audit"]),
         headlines=HEADLINES,
         extent=extent(report),
         main=_sections(MAIN, report),
@@ -426,7 +429,7 @@ def tree_page(report: Report, manifest: Report, drawing: str) -> str:
         asked=asked,
         audit=audit,
         spans=audit["spans"],
-        headline=headline({"audit": audit["spans"]}),
+        headline=headline(audit["spans"]),
         facts=imprint(manifest),
         sentences=sentences,
         drawing=b64encode(drawing.encode()).decode(),

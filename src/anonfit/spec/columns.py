@@ -14,7 +14,7 @@ from typing import Any
 from anonfit.errors import RequestError, listed
 from anonfit.privacy.catalogue import MODELS, parameter_faults
 from anonfit.privacy.models import Kind
-from anonfit.spec.kinds import Faults, Given, ValueKind, declared, read_entries, read_section
+from anonfit.spec.kinds import LINE, Faults, Given, ValueKind, declared, read_entries, read_section
 from anonfit.spec.model import ColumnSpec, DiversitySpec, QuasiIdentifierSpec, Spec
 from anonfit.tables.schema import ColumnType, Role
 
@@ -67,6 +67,7 @@ COLUMN = declared(
     domain=ValueKind(_read_domain),
     taxonomy=ValueKind(_read_taxonomy),
     missing=ValueKind(_read_codes),
+    title=LINE,
     diversity=ValueKind(_read_waiver),
 )
 

@@ -164,6 +164,7 @@ def in_keywords(text: str) -> str:
     text = re.sub(rf"(?<![\w.])({'|'.join(longest_first)})(?![\w.]*\w)", lambda match: keys[match[1]], text)
     of_columns = "|".join(setting.name for setting in COLUMN.settings)
     text = re.sub(rf"(?<![\w.])columns\.([^\s.']+)\.({of_columns})\b", r"columns['\1']: \2", text)
+    text = re.sub(r"^columns\.([^'\n]+?):", r"column '\1':", text, flags=re.M)
     text = text.replace("write release = true for it", "name it in release")
     text = re.sub(rf" in \[(?:{'|'.join(SECTIONS)})\]", "", text)
     return re.sub(r"= (true|false)\b", lambda match: f"= {match[1].capitalize()}", text)

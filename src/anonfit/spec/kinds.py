@@ -203,6 +203,14 @@ def text(word: str) -> ValueKind:
     return ValueKind(lambda given: given.of_type(str, word))
 
 
+LONGEST = 200
+LINE = text("a line of text").that(
+    lambda line: bool(line.strip()) and len(line) <= LONGEST and line.isprintable(),
+    "{place} must be one line of at most {longest} characters that can be printed.",
+    longest=LONGEST,
+)
+
+
 def number(numbers: Numbers) -> ValueKind:
     """A finite number within bounds."""
     return ValueKind(lambda given: given.number(numbers))

@@ -18,7 +18,7 @@ from anonfit.recoding.values import Values
 from anonfit.tables.layout import FileLayout
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import ColumnType, NominalSplit, Role
-from anonfit.tables.sources import FileForm, FormatName
+from anonfit.tables.sources import TITLED, FileForm, FormatName
 from anonfit.tables.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class ColumnSpec:
     reason: str | None = None
     missing: tuple[str, ...] = ()
     """Texts and numbers that mean missing in this column, beside `data.missing`."""
+    title: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +272,13 @@ class Spec:
     """`accepted`: what `init` proposed was taken as it is, without a look at what it left open."""
     folder: Path | None = None
     """Where relative paths of the spec start: the folder of its file."""
+
+    @property
+    def form(self) -> FileForm:
+        """How the data file is laid out; those of statistics programs tell the titles of columns."""
+        titled = self.columns.items() if self.output.format in TITLED else ()
+        titles = tuple((name, column.title) for name, column in titled if column.title is not None)
+        return replace(self.output.form, titles=titles)
 
     def of_role(self, role: Role) -> tuple[str, ...]:
         """The names of the columns that are declared to have a role."""

@@ -5,6 +5,7 @@ tables, whole for the owner of the data and by an allow-list for everybody else.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -157,6 +158,9 @@ def parse_toml(text: str, what: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         fault = str(error)
+        place = re.search(r"at line (\d+)", fault)
+        if place and "\\" in text.splitlines()[int(place[1]) - 1]:
+            fault += "; a backslash in double quotes begins a sign: write / in paths, or put them in single quotes"
     except RecursionError:
         fault = "it is nested too deeply"
     except ValueError:  # what TOML allows and Python cannot hold, such as a number of thousands of digits
@@ -295,6 +299,8 @@ def _public_column(column: Column, declared: ColumnSpec | None) -> dict[str, Any
         public["release"] = True
     if declared is not None and declared.missing:
         public["missing"] = list(declared.missing)
+    if declared is not None and declared.title is not None:
+        public["title"] = declared.title
     if declared is not None and declared.diversity is not None:
         public |= {"diversity": declared.diversity, "reason": declared.reason}
     return public

@@ -23,7 +23,7 @@ from anonfit.errors import RecodingError
 from anonfit.recoding.recoding import Recoding
 from anonfit.spec import kinds, model
 from anonfit.spec.columns import COLUMN, DIVERSITY, QUASI_IDENTIFIER, QUASI_IDENTIFIERS
-from anonfit.spec.kinds import Faults, Given, ValueKind, declared, read_entries, read_section, text, whole
+from anonfit.spec.kinds import LINE, Faults, Given, ValueKind, declared, read_entries, read_section, text, whole
 from anonfit.spec.model import QueryLogSpec, SelectionSpec, TargetSpec, WorkloadSpec
 from anonfit.tables.schema import Role
 
@@ -335,14 +335,6 @@ def _read_size(given: Given) -> Any:
 ENGINE = declared("engine", model.EngineSpec, name=kinds.choice(EngineName, also=ENGINES), memory=ValueKind(_read_size))
 OUTPUT = declared("output", model.OutputSpec, delimiter=_sign_of(",", ";", "\t", "|"), decimal=_sign_of(".", ","))
 
-LONGEST = 200
-
-
-LINE = text("a line of text").that(
-    lambda line: bool(line.strip()) and len(line) <= LONGEST and line.isprintable(),
-    "{place} must be one line of at most {longest} characters that can be printed.",
-    longest=LONGEST,
-)
 REPORT = declared("report", model.ReportSpec, title=LINE, table_name=LINE, contact=LINE)
 
 SECTIONS = {section.name: section for section in (DATA, PRIVACY, WORKLOAD, METHOD, ENGINE, OUTPUT, REPORT)}

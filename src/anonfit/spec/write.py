@@ -14,6 +14,7 @@ from typing import Any
 from anonfit.errors import RequestError
 from anonfit.runtime.files import write_file
 from anonfit.runtime.process import Stage, silent
+from anonfit.spec.kinds import LONGEST
 from anonfit.spec.model import ProposedSpec, Spec
 from anonfit.spec.parse import parse_toml, spec_of, spec_tables
 from anonfit.tables.databases import named_source
@@ -139,16 +140,21 @@ def _with_files(proposal: Proposal, source: Any, frame: Any) -> Proposal:
     """
     if not isinstance(source, Path) or is_database(source):
         return proposal
-    named = {name: f'The file calls it "{label}". ' for name, label in variable_labels(source).items()}
+    titles = {name: _line(label) for name, label in variable_labels(source).items()}
     names = [column.name for column in proposal.columns if column.role == "quasi-identifier"]
     hierarchies = hierarchies_beside(
         source, names, lambda name: {str(value) for value in frame[name].drop_nulls().unique()}
     )
     columns = (
-        replace(column, reason=named.get(column.name, "") + column.reason, hierarchy=hierarchies.get(column.name))
+        replace(column, title=titles.get(column.name), hierarchy=hierarchies.get(column.name))
         for column in proposal.columns
     )
     return replace(proposal, columns=tuple(columns))
+
+
+def _line(text: str) -> str:
+    """A text as a line that a setting may be."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)[:LONGEST].strip()
 
 
 def _of_proposal(proposal: Proposal, data: Any, *, accept: bool) -> tuple[Spec, dict[str, str]]:

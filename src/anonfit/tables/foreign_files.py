@@ -6,6 +6,7 @@ Value labels become the names of values, codes that a file declares missing are 
 
 from __future__ import annotations
 
+import logging
 import re
 import zipfile
 import zlib
@@ -82,6 +83,7 @@ def scan_workbook(path: Path, layout: FileLayout) -> pl.DataFrame:
         import fastexcel
     except ModuleNotFoundError:
         raise MissingPackage("fastexcel", "excel", f"{path.name}: a workbook") from None
+    logging.getLogger("fastexcel").addHandler(logging.NullHandler())  # it tells of columns without values
     _refuse_far_cells(path)
     try:
         book = fastexcel.read_excel(path)
@@ -93,7 +95,8 @@ def scan_workbook(path: Path, layout: FileLayout) -> pl.DataFrame:
     rows = book.load_sheet(
         name, header_row=None, skip_rows=first, n_rows=last - first, schema_sample_rows=None
     ).to_polars()
-    used = [column for column in cells.columns if cells[column][first:last].null_count() < last - first]
+    named = 0 if header is None else 1
+    used = [name for name in cells.columns if cells[name][first - named : last].null_count() < last - first + named]
     names = [f"column_{place}" for place in range(1, len(used) + 1)]
     if header is not None:
         names = [str(cells[column][header] or "").strip() for column in used]
@@ -179,6 +182,8 @@ def plain_values(frame: pl.DataFrame) -> pl.DataFrame:
             dtype = pl.Date() if len(known) and (known.dt.truncate("1d") == known).all() else dtype
         elif dtype == pl.Null:
             dtype = pl.String()
+        elif dtype == pl.String:  # these programs know no other missing texts
+            column = column.replace("", None)
         changed.append(column.cast(dtype))
     return pl.DataFrame(changed)
 
@@ -254,7 +259,7 @@ def scan_orc(path: Path, _: FileLayout = FOUND) -> pl.LazyFrame:
         raise MissingPackage("pyarrow", "arrow", f"{path.name}: an ORC file") from None
     try:
         frame = pl.from_arrow(orc.read_table(path))
-    except ArrowException:
+    except (ArrowException, OSError):
         raise DataError(f"{path.name} cannot be read as ORC: it is broken, or none.") from None
     assert isinstance(frame, pl.DataFrame)
     return frame.lazy()

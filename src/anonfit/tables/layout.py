@@ -47,6 +47,8 @@ LAYOUT = tuple(field.name for field in fields(FileLayout))  # the settings, by n
 OF_SHEETS = ("header", "header_row", "skip_rows", "sheet")
 OF_LABELS = ("value_labels", "encoding")
 OF_TEXTS = tuple(name for name in LAYOUT if name not in ("sheet", "value_labels"))
+OF_RELEASES = FileLayout(sheet="data", header_row=1, skip_rows=0, value_labels=True)
+"""How files of programs are laid out that releases are written as."""
 
 
 def given_layout(settings: Any) -> dict[str, Any]:

@@ -253,7 +253,11 @@ def _number_shape(values: pl.Series) -> str | None:
         month_day = values % 10_000
         if (month_day // 100).is_between(1, 12).all() and (month_day % 100).is_between(1, 31).all():
             return "dates written as numbers"
-    return "consecutive numbers" if most - least + 1 == len(values) > 1 else None
+    if most - least + 1 == len(values) > 1:
+        return "consecutive numbers"
+    # Beside few answers stand codes for missing ones.
+    known = [value for value in values if value not in CODES or value == -1] if len(values) <= len(CODES) else []
+    return "consecutive numbers" if len(known) > 1 and max(known) - min(known) + 1 == len(known) else None
 
 
 def _text_kind(values: pl.Series, sample: pl.Series) -> _Kind:
@@ -361,12 +365,16 @@ def missing_codes(column: pl.Series) -> tuple[str, ...]:
     counts: Mapping[float, int] = {float(value): rows for value, rows in table.iter_rows()}
     seen = [code for code in CODES if counts.get(code, 0) >= LEAST]
     others = np.array(sorted(value for value in counts if value not in CODES and value == value), np.float64)
-    if not seen or len(others) < LEAST:
+    if not seen or len(others) < 2:
         return ()
     gap = max(1.0, float(np.median(np.diff(others))))
     far = 3 * gap if len(others) > 20 else 8 * gap
     low, high = others[0], others[-1]
-    apart = [code for code in seen if (code < 0 <= low) or (code > 0 and code - high > far and code > 1.05 * high)]
+    # Beside few others, -1 is rather a step than a code.
+    least = -1 if len(others) >= LEAST else -7
+    apart = [
+        code for code in seen if (code <= least and low >= 0) or (code > 0 and code - high > far and code > 1.05 * high)
+    ]
     return tuple(str(code) for code in sorted(apart))
 
 

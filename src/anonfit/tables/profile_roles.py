@@ -43,6 +43,7 @@ class ColumnProposal:
     profile: ColumnProfile
     codes: tuple[str, ...] = ()  # values that may mean missing
     hierarchy: str | None = None  # a file beside the table that has groups of its values
+    title: str | None = None  # what the file says that it is
 
 
 @dataclass(frozen=True, slots=True)

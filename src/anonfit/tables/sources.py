@@ -11,20 +11,24 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from anonfit.errors import DataError, RequestError, SpecError
-from anonfit.tables.foreign_files import STATISTICS, WORKBOOKS, scan_orc, scan_statistics, scan_workbook
+from anonfit.tables.foreign_files import WORKBOOKS, scan_orc, scan_statistics, scan_workbook
+from anonfit.tables.foreign_writing import refuse_columns, sink_statistics, sink_workbook
 from anonfit.tables.layout import FOUND, OF_LABELS, OF_SHEETS, OF_TEXTS, FileLayout
 
 if TYPE_CHECKING:
     import polars as pl
 
-FormatName: TypeAlias = Literal["csv", "parquet", "arrow"]  # the names of FORMATS, for those who check types
+FormatName: TypeAlias = Literal[
+    "csv", "parquet", "arrow", "xlsx", "sav", "dta"
+]  # the names of FORMATS, for those who check types
 PACKED = (".gz", ".zst")  # what the name of a packed text file ends with
 
 
@@ -60,26 +64,35 @@ class SourceFormat:
 @dataclass(frozen=True, slots=True)
 class FileForm:
     """How the data file of a release is laid out, where its format leaves a choice: of texts the sign between fields,
-    the one before decimals, and whether a byte order mark comes first.
+    the one before decimals, and whether a byte order mark comes first; of statistics programs the titles of columns.
     """
 
     delimiter: str = ","
     decimal: str = "."
     bom: bool = False
+    titles: tuple[tuple[str, str], ...] = ()
 
 
 PLAIN = FileForm()
+TITLED = ("sav", "dta")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format(SourceFormat):
     """A format that releases are written in, too. Released files have its name as ending. `lacks` are types, by polars'
     names, that it cannot hold. `opened` says by which programs, and how, people open the data file of a release.
+    A file of another `program` is made of a table that is there already, and may refuse names of columns.
     """
 
     sink: Callable[[pl.LazyFrame, Path, FileForm], None]
     opened: Callable[[FileForm], tuple[tuple[str, str], ...]]
     lacks: tuple[str, ...] = ()
+    program: bool = False
+
+    def refuse(self, columns: Collection[str]) -> None:
+        """Refuse columns of names that it cannot have."""
+        if self.program:
+            refuse_columns(columns, self.name)
 
 
 def _scanned(reader: str, **options: Any) -> Callable[..., pl.LazyFrame]:
@@ -114,6 +127,17 @@ def _opened_csv(form: FileForm) -> tuple[tuple[str, str], ...]:
     )
 
 
+def _opened_statistics(name: str, _: FileForm) -> tuple[tuple[str, str], ...]:
+    """Texts are codes with value labels there."""
+    program = {"sav": ("SPSS", "open it"), "dta": ("Stata", 'use "data.dta"')}[name]
+    read = {"sav": "read_spss", "dta": "read_stata"}[name]
+    return (
+        program,
+        ("R", f'haven::as_factor(haven::read_{name}("data.{name}"))'),
+        ("Python", f'pandas.{read}("data.{name}")'),
+    )
+
+
 def _sink_arrow(rows: pl.LazyFrame, path: Path, _: FileForm = PLAIN) -> None:
     """Arrow's older form of texts has no room for other texts than those of the rows, so that the audit can tell from
     lengths alone that there are none.
@@ -123,6 +147,7 @@ def _sink_arrow(rows: pl.LazyFrame, path: Path, _: FileForm = PLAIN) -> None:
     rows.sink_ipc(path, compression="zstd", compat_level=pl.CompatLevel.oldest())
 
 
+UNKNOWN_TO_PROGRAMS = ("Duration", "Binary", "Decimal", "Time")
 FORMATS: dict[str, Format] = {
     known.name: known
     for known in (
@@ -163,13 +188,41 @@ FORMATS: dict[str, Format] = {
                 ("Excel", "not by itself: convert it with R or Python"),
             ),
         ),
+        Format(
+            "xlsx",
+            WORKBOOKS,
+            scan_workbook,
+            grows=12.0,
+            layout=OF_SHEETS,
+            sink=sink_workbook,
+            opened=lambda _: (
+                ("Excel", "open it"),
+                ("R", 'readxl::read_excel("data.xlsx")'),
+                ("Python", 'polars.read_excel("data.xlsx") or pandas.read_excel("data.xlsx")'),
+            ),
+            lacks=UNKNOWN_TO_PROGRAMS,
+            program=True,
+        ),
+        *(
+            Format(
+                name,
+                endings,
+                scan_statistics,
+                grows=4.0,
+                layout=OF_LABELS,
+                sink=partial(sink_statistics, name),
+                opened=partial(_opened_statistics, name),
+                lacks=UNKNOWN_TO_PROGRAMS,
+                program=True,
+            )
+            for name, endings in zip(TITLED, ((".sav", ".zsav", ".por"), (".dta",)), strict=True)
+        ),
     )
 }
 """All formats that a release can be written in, by name."""
 SOURCES: tuple[SourceFormat, ...] = (
     *FORMATS.values(),
-    SourceFormat("Excel or OpenDocument", WORKBOOKS, scan_workbook, 12.0, layout=OF_SHEETS),
-    SourceFormat("SPSS, Stata or SAS", STATISTICS, scan_statistics, 4.0, layout=OF_LABELS),
+    SourceFormat("SAS", (".sas7bdat", ".xpt"), scan_statistics, 4.0, layout=OF_LABELS),
     SourceFormat("JSON lines", (".jsonl", ".ndjson"), _scanned("scan_ndjson", infer_schema_length=None), 2.0),
     SourceFormat("Avro", (".avro",), _scanned("read_avro"), 4.0),
     SourceFormat("ORC", (".orc",), scan_orc, 6.0),

@@ -304,7 +304,9 @@ def check_writable(types: Mapping[str, pl.DataType], kind: str) -> None:
 def write_table(table: pl.DataFrame | pl.LazyFrame, path: Path, kind: str, form: FileForm = PLAIN) -> None:
     """Write a table as a file of a format, laid out in a form."""
     rows = table.lazy()
-    check_writable(rows.collect_schema(), kind)
+    types = rows.collect_schema()
+    check_writable(types, kind)
+    FORMATS[kind].refuse(types.names())
     try:
         FORMATS[kind].sink(rows, path, form)
     except (pl.exceptions.PolarsError, OSError) as error:
