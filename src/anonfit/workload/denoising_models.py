@@ -202,9 +202,15 @@ class Classifier:
 
     def __call__(self, features: Matrix) -> Matrix:
         """The shares of all classes."""
-        result = np.zeros((len(features), self.width))
-        if len(features):
-            result[:, self.learned] = self.fitted.predict_proba(features)
+        return self._of_all(self.fitted.predict_proba(features) if len(features) else np.zeros((0, len(self.learned))))
+
+    def of_sums(self, sums: Matrix) -> Matrix:
+        """The same from what the trees of each output add up to."""
+        return self._of_all(self.fitted._loss.predict_proba(sums))
+
+    def _of_all(self, shares: Matrix) -> Matrix:
+        result = np.zeros((len(shares), self.width))
+        result[:, self.learned] = shares
         return result
 
 
@@ -222,7 +228,14 @@ class Regressor:
 
     def __call__(self, features: Matrix) -> Matrix:
         """One column of numbers."""
-        spread = (self.fitted.predict(features) if len(features) else np.zeros(0)) * self.scale + self.centre
+        return self._restored(self.fitted.predict(features) if len(features) else np.zeros(0))
+
+    def of_sums(self, sums: Matrix) -> Matrix:
+        """The same from what the trees add up to."""
+        return self._restored(self.fitted._loss.link.inverse(sums[:, 0]))
+
+    def _restored(self, numbers: NDArray[np.float64]) -> Matrix:
+        spread = numbers * self.scale + self.centre
         return np.clip(spread * (self.high - self.low) + self.low, self.low, self.high).reshape(-1, 1)
 
 
