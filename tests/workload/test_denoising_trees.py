@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import sklearn
 from denoising_tables import column, examples, mixed, table
 
 from anonfit.tables.schema import SplitMode
-from anonfit.workload import denoising_trees
+from anonfit.workload import denoising_models, denoising_trees
 from anonfit.workload.denoising import Predictor, fit_numbers, fit_shares
 
 
@@ -49,3 +50,21 @@ def test_trees_that_say_something_else_are_not_used(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(denoising_trees, "_CATEGORIES", None)  # as if they were kept in another way
     assert np.array_equal(fit_shares(*_learned(known, target), 2)(known[1], 800), expected)
     assert np.array_equal(fitted(known[1], 800), expected)
+
+
+@pytest.mark.parametrize("case", range(4))
+def test_bins_are_those_that_scikit_learn_finds(case: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(case)
+    rows = 3000
+    wide = column(rng.permutation(np.arange(rows) % 400), mode=SplitMode.SUBSET, size=400)
+    skewed = np.minimum(rng.exponential(150, rows), 900 if case else 300).astype(np.int64)
+    known = table(column(rng.integers(0, 1000, rows), size=1000, missing=case > 1), column(skewed), wide)
+    target = (known[1][0] // 300 + known[1][2] // 100 + rng.integers(0, 2, rows)) % 2
+    weights = rng.integers(1, 4, rows) if case % 2 else None
+    found = fit_shares(known[0], examples(known, target, weights), 2)(known[1], rows)
+    monkeypatch.setattr(denoising_models, "_edges", lambda *_: None)
+    expected = fit_shares(known[0], examples(known, target, weights), 2)(known[1], rows)
+    if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8):
+        assert np.allclose(found, expected, atol=0.2)  # found bins without weights
+    else:
+        assert np.array_equal(found, expected)

@@ -159,9 +159,11 @@ def _fitted(
         if not others.any():  # the only cells there are
             others = ~others
         learned = others & ~checked if (others & ~checked).any() else others
-        given = features.matrix(examples.codes, folds, fold), features.categorical, examples.target, examples.weights
+        own = features.of_fold(fold)
+        own = own.binned(own.matrix(examples.codes, folds)[learned], examples.weights[learned])
+        given = own.matrix(examples.codes, folds), own.categorical, examples.target, examples.weights
         model = learn(TrainingRows(*given, learned, others & checked & ~learned, max(rows, 1.0)))
-        return fold_model(model, features, fold, examples.codes)
+        return fold_model(model, own, examples.codes)
 
     # One after another: while it fits, scikit-learn changes the filters of warnings, which all threads share.
     return Predictor(tuple(columns), tuple(_side_by_side(fit, 1)), seed)

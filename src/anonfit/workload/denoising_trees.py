@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from anonfit.engines.memory.boosting import MOST_LEAVES, BoostedTrees, Feature, make_trees
 from anonfit.tables.schema import Codes
-from anonfit.workload.denoising_models import Constant, Matrix, Model, ModelFeatures
+from anonfit.workload.denoising_models import Constant, FoldFeatures, Matrix, Model
 
 _TRIED = 256  # examples that are predicted both ways
 _CATEGORIES = np.append(np.arange(256.0), np.nan)
@@ -25,33 +25,32 @@ class FoldModel:
     """The model of a fold, which predicts rows of this fold; `trees` are its own, where they could be read."""
 
     model: Model
-    features: ModelFeatures
-    fold: int
+    features: FoldFeatures
     trees: BoostedTrees | None = None
 
     def __call__(self, codes: Sequence[Codes], rows: int) -> Matrix:
         """Shares of classes, or one column of numbers. # (row, class)"""
         if self.trees is None or isinstance(self.model, Constant):
-            return self.model(self.features.matrix(codes, np.full(rows, self.fold), self.fold))
+            return self.model(self.features.matrix(codes, np.full(rows, self.features.fold)))
         return self.model.of_sums(self.trees.sums(codes))
 
 
-def fold_model(model: Model, features: ModelFeatures, fold: int, codes: Sequence[Codes]) -> FoldModel:
+def fold_model(model: Model, features: FoldFeatures, codes: Sequence[Codes]) -> FoldModel:
     """A model with its trees, if these say the same as it does of some of the codes."""
-    asked = FoldModel(model, features, fold)
+    asked = FoldModel(model, features)
     if isinstance(model, Constant):
         return asked
     try:
-        trees = _read(model.fitted, features, fold)
+        trees = _read(model.fitted, features)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # another scikit-learn keeps them otherwise
         return asked
-    found = FoldModel(model, features, fold, trees)
+    found = FoldModel(model, features, trees)
     tried = [own[:_TRIED] for own in codes]
     rows = len(tried[0])
     return found if trees is not None and np.array_equal(found(tried, rows), asked(tried, rows)) else asked
 
 
-def _read(fitted: Any, features: ModelFeatures, fold: int) -> BoostedTrees | None:
+def _read(fitted: Any, features: FoldFeatures) -> BoostedTrees | None:
     """The trees of a model; None where they have no splits, or too many leaves."""
     outputs = int(fitted.n_trees_per_iteration_)
     trees = [iteration[output] for output in range(outputs) for iteration in fitted._predictors]
@@ -75,7 +74,7 @@ def _read(fitted: Any, features: ModelFeatures, fold: int) -> BoostedTrees | Non
         np.concatenate([tree.raw_left_cat_bitsets for tree in trees]),
         np.cumsum([0, *(len(tree.raw_left_cat_bitsets) for tree in trees)]),
     )
-    read = list(_features(fitted, features, fold, split, len(trees)))
+    read = list(_features(fitted, features, split, len(trees)))
     return make_trees(read, leaves, np.asarray(fitted._baseline_prediction, np.float64).ravel())
 
 
@@ -104,10 +103,10 @@ class _Splits:
         return np.asarray((sets[:, bins >> 5] >> (bins & 31).astype(np.uint32)) & 1 == 1)
 
 
-def _features(fitted: Any, features: ModelFeatures, fold: int, splits: _Splits, trees: int) -> Iterator[Feature]:
+def _features(fitted: Any, features: FoldFeatures, splits: _Splits, trees: int) -> Iterator[Feature]:
     """The features that trees split by: categories first, as scikit-learn puts them."""
     numbers = [*features.plain]
-    numbers += [(column, own) for column, means in features.wide for own in means[fold, fold].T]
+    numbers += [(column, own) for column, means in features.wide for own in means[features.fold].T]
     are_categories = np.array(features.categorical, np.bool_)
     given = np.repeat(_CATEGORIES[:, None], len(numbers), axis=1)
     encoded = fitted._preprocess_X(given, reset=False)
