@@ -16,6 +16,7 @@ from anonfit.engines.memory.candidates import find_spreads, inner_range
 from anonfit.engines.memory.forms import PARTS, SIZES, Constraint, NodeView, Scratch
 from anonfit.engines.memory.layout import AFTER, BIT, FIRST, FROM, GAP, LAST, MASK, PLACE, TILE, TO, Columns, Rows
 from anonfit.engines.memory.tallies import Placed, SensitiveTally, Tally, cuts_legal, parts_legal
+from anonfit.runtime.compiling import DirectCalls, called
 from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, SplitMode
 
 TIE = 1e-9
@@ -148,12 +149,12 @@ class Selector:
         self.every = np.arange(len(order))
         self.first_selections: dict[int, NDArray[np.int64]] = {}
 
-    def spreads(self, node: NodeView) -> dict[int, float]:
+    def spreads(self, node: NodeView, call: Callable[..., Any] = called) -> dict[int, float]:
         """The columns of a node that can be split, and the normalized range of each."""
         if not len(self.selection):
             return {}
         spreads = np.empty(len(self.coded))
-        find_spreads(node, spreads)
+        call(find_spreads, node, spreads)
         return {column: spread for column, spread in enumerate(spreads.tolist()) if spread >= 0}
 
     def choose(
@@ -336,11 +337,12 @@ class RowSelector:
         assert purpose.selections is not None
         self.selector, self.table, self.constraints = selector, table, constraints
         self.signatures, self.masses = purpose.selections.signatures, purpose.masses
+        self.call = DirectCalls()
         self.counts = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
 
     def choose(self, node: NodeView, rows: Rows, scratch: Scratch) -> Split | None:
         """A node's split, written to scratch; `rows` has all packed rows."""
-        spreads = self.selector.spreads(node)
+        spreads = self.selector.spreads(node, self.call)
         if not spreads:
             return None
         part, columns = rows.part(node.start, node.stop), self.selector.columns
