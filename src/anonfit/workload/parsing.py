@@ -55,26 +55,6 @@ def parse_predicate(text: str, columns: Mapping[str, ColumnKind]) -> Predicate:
     Raises:
         SpecError: The text says something else; the message quotes it.
     """
-    return _predicate(text, _KnownColumns(columns))
-
-
-class _KnownColumns:
-    """Columns that are the same if the same is declared of them, by the same objects."""
-
-    def __init__(self, columns: Mapping[str, ColumnKind]) -> None:
-        self.columns = columns
-        self.key = tuple((name, kind.type, kind.holding, id(kind.declared)) for name, kind in columns.items())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _KnownColumns) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-
-@lru_cache(maxsize=1 << 12)  # what is asked is read by many: to check it, to code it, to answer it
-def _predicate(text: str, known: _KnownColumns) -> Predicate:
-    columns = known.columns
     try:
         tree = _parsed(text, columns)
         return _Reader(columns).read(tree, negated=False)
