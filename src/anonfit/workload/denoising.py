@@ -171,10 +171,12 @@ def _fitted(
 
 def _side_by_side(work: Callable[[int], Any], threads: int | None) -> list[Any]:
     """What some work gives for each fold, done by one thread: sums made by several could differ in the last bit."""
-    from threadpoolctl import threadpool_limits
+    from threadpoolctl import ThreadpoolController
+
+    controller = ThreadpoolController()
 
     def alone(fold: int) -> Any:
-        with threadpool_limits(limits=1, user_api="openmp"):
+        with controller.limit(limits=1, user_api="openmp"):
             return work(fold)
 
     with ThreadPoolExecutor(max_workers=min(FOLDS, thread_count(threads))) as pool:
