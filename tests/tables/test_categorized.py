@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from anonfit.tables import frames
-from anonfit.tables.frames import categorized
+from anonfit.tables.frames import categorized, rebuilt, reordered
 
 
 @pytest.mark.parametrize("slot_bits", [1, 2, 4, 12])
@@ -37,3 +39,30 @@ def test_few_texts_need_no_categories(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pl.Categories, "random", None)
     distinct, places = categorized(pl.Series(["b", None, "a", "b"]))
     assert [[*distinct.to_list(), None][place] for place in places.tolist()] == ["b", None, "a", "b"]
+
+
+def test_reordered_rows_are_those_of_a_gather_and_hold_no_other_text() -> None:
+    rng = np.random.default_rng(0)
+    rows = 3000
+    few = pl.Series(
+        "few", [["a", None, "ü" * 20, "", "long enough not to be inlined"][i] for i in rng.integers(0, 5, rows)]
+    )
+    frame = pl.DataFrame(
+        {
+            "few": few,
+            "many": pl.Series([f"the text of row {row}" for row in range(rows)]),
+            "float": rng.choice([0.0, -0.0, np.nan, 1.5], rows),
+            "small": pl.Series(rng.integers(0, 9, rows)).cast(pl.UInt8),
+            "lost": pl.Series([None if row % 3 else row for row in range(rows)]),
+            "truth": pl.Series(rng.random(rows) < 0.5),
+            "price": pl.Series(rng.integers(0, 9, rows)).cast(pl.Decimal(10, 2)),
+            "name": few.cast(pl.Categorical),
+        }
+    )
+    order = rng.permutation(rows).astype(np.uint32)
+    found = reordered(frame, order)
+    assert_frame_equal(found, rebuilt(frame[order]))
+    assert np.array_equal(np.signbit(found["float"].to_numpy()), np.signbit(frame["float"][order].to_numpy()))
+    # Each text is there once, in an order of its own.
+    assert found["few"].estimated_size() < rows * 16 + rows // 8 + 200
+    assert reordered(pl.DataFrame(), order).is_empty()

@@ -55,8 +55,10 @@ def read_label(text: str | None, meaning: LabelMeaning) -> ValueSet | None:
     """What a label means; None if the text is no label of the column. An empty cell means missing."""
     if text is None or text in _SAME_EVERYWHERE:
         return _SAME_EVERYWHERE[text or "missing"]
+    if not text.startswith("missing or "):
+        return _present(text, meaning)
     values = _present(text.removeprefix("missing or "), meaning)
-    return None if values is None else replace(values, missing=text.startswith("missing or "))
+    return None if values is None else replace(values, missing=True)
 
 
 def read_bounds(lower: str | None, upper: str | None, missing: str | None, *, meaning: LabelMeaning) -> ValueSet | None:
@@ -138,7 +140,9 @@ def _positions(order: tuple[str, ...]) -> dict[str, Decimal]:
 def _named(text: str, meaning: LabelMeaning) -> ValueSet | None:
     """One name or a set of names; in an ordered column with a taxonomy, the intervals of the leaves below them."""
     tree = meaning.tree
-    if INTERVAL_NAME.fullmatch(text) or (tree is not None and meaning.type != "nominal" and text in tree.below):
+    if (text[:1] in ("[", "<", "≥") and INTERVAL_NAME.fullmatch(text)) or (
+        tree is not None and meaning.type != "nominal" and text in tree.below
+    ):
         names: list[str | None] = [text]  # a name that is an interval is written as it is
     elif text.startswith("{") and text.endswith("}"):
         names = [_name(part) for part in _parts(text[1:-1]) or ("",)]
@@ -219,13 +223,18 @@ def _name(text: str) -> str | None:
 
 def joined(runs: Iterable[Run]) -> list[Run]:
     """Runs as separate ones in rising order."""
+    ordered = sorted(runs)
+    if len(ordered) < 2:
+        return ordered
     separate: list[Run] = []
-    for low, high in sorted(runs):
-        if separate and low <= separate[-1][1] + 1:
-            separate[-1] = (separate[-1][0], max(high, separate[-1][1]))
-        else:
-            separate.append((low, high))
-    return separate
+    first, last = ordered[0]
+    for low, high in ordered:
+        if low > last + 1:
+            separate.append((first, last))
+            first, last = low, high
+        elif high > last:
+            last = high
+    return [*separate, (first, last)]
 
 
 CellEnds = tuple[int | None, int | None]
@@ -390,9 +399,13 @@ def _spelled_names(runs: list[Run], tops: Tops) -> str:
     names = []
     for low, high in runs:
         while low <= high:
-            last, name = next((last, name) for last, name in tops[low] if last <= high)
-            names.append(name)
-            low = last + 1
+            for last, name in tops[low]:  # the largest node first; the leaf itself is the last of them
+                if last <= high:
+                    names.append(name)
+                    low = last + 1
+                    break
+            else:
+                raise LookupError("a leaf that is no node")
     if len(names) == 1:
         return names[0] if INTERVAL_NAME.fullmatch(names[0]) else _quoted(names[0])
     return "{" + ", ".join(map(_quoted, names)) + "}"
@@ -408,5 +421,6 @@ def _tops(tree: LabelTree) -> Tops:
     return {first: sorted(names.items(), reverse=True) for first, names in nodes.items()}
 
 
+@lru_cache(maxsize=1 << 16)
 def _quoted(name: str) -> str:
     return name if bare(name) else json.dumps(name, ensure_ascii=False)

@@ -261,8 +261,11 @@ def parts_of(tree: RegionTree | RegionGrid, name: str) -> tuple[list[Part], IntA
         )
         return [(divmod(key, size),) for key in ends.tolist()], of_region
     rows, of_region = np.unique(tree.sets[place], axis=0, return_inverse=True)
-    cells = (np.flatnonzero(np.unpackbits(bits)).tolist() for bits in rows)
-    return [tuple(joined((cell, cell) for cell in of_part)) for of_part in cells], of_region.reshape(-1)
+    edges = np.diff(np.unpackbits(rows, axis=1).astype(np.int8), axis=1, prepend=0, append=0)
+    part, low = np.nonzero(edges > 0)
+    runs = list(zip(low.tolist(), (np.nonzero(edges < 0)[1] - 1).tolist(), strict=True))
+    begins = np.searchsorted(part, np.arange(len(rows) + 1)).tolist()
+    return [tuple(runs[begin:end]) for begin, end in pairwise(begins)], of_region.reshape(-1)
 
 
 _COLUMN = ("name", "type", "scale", "missing", "domain", "cuts", "intervals", "order", "other", "taxonomy")

@@ -286,7 +286,7 @@ def initial_risk(
     # Equal rows have equal hashes; that two others of millions have is far less likely than a fault of the machine.
     hashes = frame.select(names).hash_rows(seed=0)
     if entity is None and count is None:
-        ordered = hashes.sort().to_numpy()
+        ordered = np.sort(hashes.to_numpy())
         starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
         return _risk([np.diff(np.append(starts, len(ordered)))], k)
     rows = pl.DataFrame({"combination": hashes, "persons": frame[entity or count or ""]})

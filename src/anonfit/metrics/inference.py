@@ -90,9 +90,17 @@ def guess(
     own = _own_values(secret, group, records.entities, entities, is_released)
     groups, table = (_Summary.of(secret, numbers, records) for numbers in (group, whole))
     sums = np.zeros(4)
+    judged: dict[Any, float | None] = {}
+
+    def of_whole(true: Any, mine: Sequence[Any]) -> float | None:
+        key = (true, *mine)
+        if key not in judged:
+            judged[key] = judge(table, 0, true, mine)
+        return judged[key]
+
     for person in np.flatnonzero(known).tolist():
         true, at = secret.true[person], int(place[person])
-        of_table, of_other_rows = judge(table, 0, true, ()), judge(table, 0, true, own(person, None))
+        of_table, of_other_rows = of_whole(true, ()), of_whole(true, own(person, None))
         here = judge(groups, at, true, ()) if at >= 0 else None
         others = judge(groups, at, true, own(person, at)) if at >= 0 else None
         # Where nobody is left in the group, the table is all there is.
@@ -128,8 +136,14 @@ class _Summary:
             _, who = np.unique(group << 32 | records.entities.astype(np.int64), return_inverse=True)
             _, once = np.unique(who * width + codes, return_index=True)
             group, codes, masses = group[once], codes[once], masses[once]
-        pairs, which = np.unique(group * width + codes, return_inverse=True)
-        held = np.bincount(which, weights=masses, minlength=len(pairs))
+        if size * width <= max(_FEW_PAIRS, 4 * len(group)):  # counting all that there could be is faster than sorting
+            counts = np.bincount(group * width + codes, minlength=size * width)
+            pairs = np.flatnonzero(counts)
+            held = counts if records.counts is None else np.bincount(group * width + codes, masses, size * width)
+            held = held[pairs].astype(np.float64)
+        else:
+            pairs, which = np.unique(group * width + codes, return_inverse=True)
+            held = np.bincount(which, weights=masses, minlength=len(pairs))
         return cls(pairs % width, held, np.searchsorted(pairs // width, np.arange(size + 1)))
 
 
@@ -170,6 +184,8 @@ def _own_values(
         held = {key: list(set(values)) for key, values in held.items()}
     return lambda person, at: held.get((int(of_person[person]), at), [])
 
+
+_FEW_PAIRS = 1 << 16
 
 SURE = 0.9
 """How likely a value must be for the model to be sure of it."""

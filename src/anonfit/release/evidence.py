@@ -125,11 +125,20 @@ def _require_little_learned(draft: Draft, learned: Mapping[str, inference.Learne
             )
 
 
-def both_reports(draft: Draft, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The public report, and the owner's, in which nothing is hidden; `ks` asks for a curve over these k."""
-    # A report is of the table, not of its file.
-    audit = replace(audit, findings=tuple(finding for finding in audit.findings if finding.name != BYTES))
-    large = read_large(draft, audit.sizes.largest or 0) if draft.is_large else None
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a report tells beside what the audit found: how useful and how risky the table is, what came of an attack,
+    and facts that may all be told.
+    """
+
+    appraisal: Appraisal
+    attack: attack.Attack
+    facts: Json
+
+
+def measure_draft(draft: Draft, *, ks: Sequence[int] = (), largest: int = 0) -> Measured:
+    """Measure a draft; `ks` asks for a curve over these k, `largest` is the largest group, where the table is large."""
+    large = read_large(draft, largest) if draft.is_large else None
     with ThreadPoolExecutor(1) as pool:
         attacking = pool.submit(_attack, draft, large)
         appraisal, asked = measure_all(draft, ks=ks, large=large), asked_of(draft)
@@ -139,9 +148,19 @@ def both_reports(draft: Draft, audit: Audit, *, ks: Sequence[int] = ()) -> tuple
             "different": {name: different_labels(table, name) for name in draft.recoding.quasi_identifiers},
             "formulas": formula_columns(table) if FORMATS[draft.spec.output.format].is_text else [],
         }
-        outcome = attacking.result()
+        return Measured(appraisal, attacking.result(), facts)
+
+
+def both_reports(
+    draft: Draft, audit: Audit, measured: Measured | None = None, *, ks: Sequence[int] = ()
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The public report, and the owner's, in which nothing is hidden, of what was measured or is measured now."""
+    measured = measured or measure_draft(draft, ks=ks, largest=audit.sizes.largest or 0)
+    # A report is of the table, not of its file.
+    audit = replace(audit, findings=tuple(finding for finding in audit.findings if finding.name != BYTES))
     public, internal = (
-        _report(draft, audit, appraisal, rule, outcome, facts) for rule in (public_rule(draft), EVERYTHING)
+        _report(draft, audit, measured.appraisal, rule, measured.attack, measured.facts)
+        for rule in (public_rule(draft), EVERYTHING)
     )
     return json.loads(json.dumps(public)), internal  # as a file has it
 

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 from anonfit.engines.memory.write import write_table
 from anonfit.errors import AnonfitError, AuditFailed, ReleaseError, SpecError, refuse_fork
 from anonfit.release import folder as folders
-from anonfit.release.bind import source_of
+from anonfit.release.bind import source_of, workload_of
 from anonfit.release.draft import Draft
 from anonfit.release.engine import prepare
-from anonfit.release.evidence import audit_draft, both_reports, public_rule
+from anonfit.release.evidence import audit_draft, both_reports, measure_draft, public_rule
 from anonfit.release.folder import pages_of
 from anonfit.release.request import manifest_spec
 from anonfit.report.page import internal_page
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from anonfit.auditing.tree_folder import TreeAudit
 
 PACKAGES = ("anonfit", "polars", "numba", "numpy")
+MOST_BESIDE = 1 << 22
+"""Rows of which a report is measured while they are audited."""
 INTERNAL = ("selections", "initial_risk", "attack", "predictions", "comparison", "curve", "queries", "rules")
 """What the internal record tells without the disclosure rule."""
 
@@ -191,20 +193,21 @@ def publish_draft(
         stage("Writing data")
         data = folder / f"data.{kind}"
         # Hashing needs a core for a while, and writing leaves one free.
-        with ThreadPoolExecutor(1) as pool:
+        with ThreadPoolExecutor(2) as pool:
             recoding = pool.submit(lambda: write_new(folder / "recoding.json", draft.recoding.to_json()))
             source = pool.submit(source_hash, draft.spec)
             _write(draft, data, kind)
             recoding.result()
             stage("Auditing")
             written = pool.submit(file_hash, data)
+            measured = pool.submit(measure_draft, draft, ks=ks) if _measures_early(draft) else None
             audit = _audit_file(draft, data)
             require_passed(audit)
             if spec.method.capabilities.refines and not (draft.extends or spec.privacy.quasi_identifiers):
                 # It is compared with blind regions, whose kernels the run did not need before.
                 prepare(stage, models=spec.privacy.has_models, ahead=False)
             stage("Reporting")
-            report, owners = both_reports(draft, audit, ks=ks)
+            report, owners = both_reports(draft, audit, None if measured is None else measured.result(), ks=ks)
             owners["exploration"] = draft.exploration
             write_new(folder / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
             data_hash, input_hash = written.result(), source.result()
@@ -222,6 +225,16 @@ def publish_draft(
             replace=replace,
         )
     return report
+
+
+def _measures_early(draft: Draft) -> bool:
+    """Whether a report is measured while the file is audited: only of rows in memory, and not of many; not where models
+    are fitted, which changes the filters of warnings that all threads share; not where kernels must be compiled first.
+    """
+    purpose = workload_of(draft.spec)
+    fits = purpose.denoise or any(target.model is not None for target in purpose.targets)
+    in_memory = draft.scan is None and draft.released <= MOST_BESIDE
+    return in_memory and not (fits or draft.spec.method.capabilities.refines)
 
 
 def _audited_by_others(folder: Path, *, audit: Audit) -> None:

@@ -21,7 +21,7 @@ from anonfit.recoding.columns import MISSING, OR_MISSING, NominalCells, OrderedC
 from anonfit.recoding.recoding import Recoding, cells_of_codes
 from anonfit.recoding.values import Values, label_series, region_values
 from anonfit.runtime.process import thread_count
-from anonfit.tables.frames import rebuilt
+from anonfit.tables.frames import rebuilt, reordered
 from anonfit.tables.scales import on_axis, on_axis_text
 
 if TYPE_CHECKING:
@@ -162,19 +162,20 @@ def released_table(
     # An Enum brings all its categories into the file, also those of nobody who is released.
     raw = raw.with_columns(pl.col(pl.Enum).cast(pl.String))
     if order == "original":
-        regions = regions[_by_row(groups, begins, numbers)]
+        regions, raw = regions[_by_row(groups, begins, numbers)], rebuilt(raw)
     else:
         rank, of_rank = region_ranks(regions)
         keys = sort_keys(raw.get_columns())
         numbers, edges = order_rows(rank[groups], begins, numbers, len(of_rank), keys, threads=threads)
         regions = _repeated(regions[of_rank], np.diff(edges))
-        raw = raw.select(pl.all().gather(numbers))
+        raw = reordered(raw, numbers)
+    regions = rebuilt(regions)
     columns = [
         column
         for name in names
         for column in ([regions[part.name] for part in written[name]] if name in written else [raw[name]])
     ]
-    return rebuilt(pl.DataFrame(columns))
+    return pl.DataFrame(columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,30 @@ def kernel(function: Function, signature: str | None = None) -> Function:
     return _compiled(function, signature)
 
 
+def called(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a kernel gives for these arguments."""
+    return function(*arguments)
+
+
+class DirectCalls:
+    """The same for kernels that are called many times, each with arguments of the same types and contiguous arrays:
+    numba would find out the types of all that is in structures and tuples at every call, which takes longer than many
+    a kernel.
+    """
+
+    def __init__(self) -> None:
+        self.found: dict[Any, Callable[..., Any]] = {}
+
+    def __call__(self, function: Any, *arguments: Any) -> Any:
+        """Call a kernel."""
+        found = self.found.get(function)
+        if found is None:
+            compiled = hasattr(function, "typeof_pyval")  # not where numba is told to compile nothing
+            found = function.compile(tuple(map(function.typeof_pyval, arguments))) if compiled else function
+            self.found[function] = found
+        return found(*arguments)
+
+
 def inner(function: Function) -> Function:
     """Compile a function that only kernels call: it needs no way in from Python, and compiles faster without one."""
     return _compiled(function, None, no_cpython_wrapper=True, no_cfunc_wrapper=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, MissingPackage, listed, refuse_fork, refuse_patterns
+from anonfit.runtime.process import thread_count
 
 
 def is_spark(source: Any) -> bool:
@@ -169,6 +171,29 @@ def _rebuilt(column: pl.Series) -> pl.Expr:
     plain = expression.to_physical() if dtype.is_temporal() else expression
     filled = plain.fill_null(value=False) if dtype == pl.Boolean else plain.fill_null(0)
     return pl.when(expression.is_not_null()).then(filled).cast(dtype).alias(column.name)
+
+
+_NUMBERS = {pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.Float32, pl.Float64}
+
+
+def reordered(frame: pl.DataFrame, rows: NDArray[np.uint32]) -> pl.DataFrame:
+    """All rows in another order, rebuilt. Of few different texts each is copied once, and rows point to it."""
+
+    def taken(column: pl.Series) -> pl.Series:
+        if column.dtype in _NUMBERS and not column.null_count():
+            return pl.Series(column.name, column.to_numpy().take(rows), column.dtype)
+        known = _by_hash(column) if column.dtype == pl.String else None
+        if known is None:
+            return rebuilt(column.gather(rows).to_frame()).to_series()
+        distinct, places = known
+        order = distinct.arg_sort()  # as they came, they would tell in which order rows stood
+        ranks = np.full(len(distinct) + 1, len(distinct), np.uint32)
+        ranks[order.to_numpy()] = np.arange(len(distinct), dtype=np.uint32)
+        texts = rebuilt(distinct.gather(order).to_frame()).to_series().extend_constant(None, 1)
+        return texts.gather(ranks.take(places.take(rows)))
+
+    with ThreadPoolExecutor(thread_count()) as pool:
+        return pl.DataFrame(list(pool.map(taken, frame)))
 
 
 def categorized(texts: pl.Series) -> tuple[pl.Series, NDArray[np.uint32]]:

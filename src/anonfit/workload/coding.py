@@ -301,11 +301,12 @@ class SelectionCoder:
     def _boundaries(self) -> NDArray[np.uint8]:
         """(code of any quasi-identifier,) 1 where a cut below the code lies exactly at its value."""
         flags = [np.zeros(size, np.uint8) for size in self.sizes]
-        for predicate, selection in zip(self.predicates, self.asked, strict=True):
-            for of_column, domain in zip(flags, self.domains, strict=True):
-                if isinstance(domain, schema.OrderedDomain) and not selection.is_each:
-                    places = cut_places_of(predicate, domain)
-                    of_column[int(domain.has_missing) :][np.isin(domain.values, places)] = 1
+        both = zip(self.predicates, self.asked, strict=True)
+        asked = [predicate for predicate, selection in both if not selection.is_each]
+        for of_column, domain in zip(flags, self.domains, strict=True):
+            if isinstance(domain, schema.OrderedDomain) and asked:
+                places = np.concatenate([cut_places_of(predicate, domain) for predicate in asked])
+                of_column[int(domain.has_missing) :][np.isin(domain.values, places)] = 1
         return np.concatenate([np.zeros(0, np.uint8), *flags])
 
 

@@ -24,6 +24,7 @@ from anonfit.runtime.process import thread_count
 from anonfit.tables.schema import CodedColumn, Codes
 from anonfit.workload import denoising_models
 from anonfit.workload.denoising_models import FOLDS, Examples, Matrix, Model, TrainingRows, fold_of
+from anonfit.workload.denoising_trees import FoldModel, fold_model
 
 _MOST_SIGNALS = 8  # classes whose means stand for the categories of a very wide column
 _BATCH = 1 << 18  # rows rounded at once
@@ -60,8 +61,7 @@ class Predictor:
     """
 
     columns: tuple[CodedColumn, ...]
-    features: denoising_models.ModelFeatures
-    models: tuple[Model, ...]
+    models: tuple[FoldModel, ...]
     seed: int
     known: KnownCells | None = None
     noise: float = 0.0
@@ -69,17 +69,15 @@ class Predictor:
 
     def __call__(self, codes: Sequence[Codes], rows: int, threads: int | None = 1) -> Matrix:
         """Shares of classes, or one column of numbers. # (row, class)"""
-        keys = denoising_models.cell_keys(self.columns, codes, rows)
-        distinct, first, which = np.unique(keys, return_index=True, return_inverse=True)
-        return self.of_cells(distinct, [own[first] for own in codes], threads)[which]
+        return self.of_cells(denoising_models.cell_keys(self.columns, codes, rows), codes, threads)
 
     def of_cells(self, keys: NDArray[np.uint64], codes: Sequence[Codes], threads: int | None) -> Matrix:
-        """The same of cells with these keys."""
+        """The same of rows, or cells, with these keys."""
         folds = fold_of(keys, self.seed)
 
         def predict(fold: int) -> tuple[NDArray[np.int64], Matrix]:
             chosen = np.flatnonzero(folds == fold)
-            return chosen, self.models[fold](self.features.matrix([own[chosen] for own in codes], folds[chosen], fold))
+            return chosen, self.models[fold]([own[chosen] for own in codes], len(chosen))
 
         parts = _side_by_side(predict, threads)
         expected = np.empty((len(keys), parts[0][1].shape[1]))
@@ -156,24 +154,29 @@ def _fitted(
     features = denoising_models.make_features(columns, examples, folds, signals)
     rows = float(examples.rows.sum()) / max(len(examples.rows), 1)
 
-    def fit(fold: int) -> Model:
+    def fit(fold: int) -> FoldModel:
         others = folds != fold
         if not others.any():  # the only cells there are
             others = ~others
         learned = others & ~checked if (others & ~checked).any() else others
-        given = features.matrix(examples.codes, folds, fold), features.categorical, examples.target, examples.weights
-        return learn(TrainingRows(*given, learned, others & checked & ~learned, max(rows, 1.0)))
+        own = features.of_fold(fold)
+        own = own.binned(own.matrix(examples.codes, folds)[learned], examples.weights[learned])
+        given = own.matrix(examples.codes, folds), own.categorical, examples.target, examples.weights
+        model = learn(TrainingRows(*given, learned, others & checked & ~learned, max(rows, 1.0)))
+        return fold_model(model, own, examples.codes)
 
     # One after another: while it fits, scikit-learn changes the filters of warnings, which all threads share.
-    return Predictor(tuple(columns), features, tuple(_side_by_side(fit, 1)), seed)
+    return Predictor(tuple(columns), tuple(_side_by_side(fit, 1)), seed)
 
 
 def _side_by_side(work: Callable[[int], Any], threads: int | None) -> list[Any]:
     """What some work gives for each fold, done by one thread: sums made by several could differ in the last bit."""
-    from threadpoolctl import threadpool_limits
+    from threadpoolctl import ThreadpoolController
+
+    controller = ThreadpoolController()
 
     def alone(fold: int) -> Any:
-        with threadpool_limits(limits=1, user_api="openmp"):
+        with controller.limit(limits=1, user_api="openmp"):
             return work(fold)
 
     with ThreadPoolExecutor(max_workers=min(FOLDS, thread_count(threads))) as pool:

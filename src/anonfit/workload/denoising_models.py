@@ -21,6 +21,7 @@ Matrix: TypeAlias = NDArray[np.float64]
 _MOST_KEYS = 1 << 63
 _CHECKED = 8  # one in so many cells tells when to stop
 _MOST_CATEGORIES = 255  # of scikit-learn's histograms
+_MOST_BINNED = 200_000  # of more, scikit-learn draws examples to find bins of
 _PRIOR_ROWS = 10.0  # a category's mean counts as much as the table's when it has so many rows
 
 
@@ -115,11 +116,68 @@ class ModelFeatures:
     wide: tuple[tuple[int, NDArray[np.float64]], ...]  # (fold, a row's fold, code, signal)
     categorical: tuple[bool, ...]
 
-    def matrix(self, codes: Sequence[Codes], folds: NDArray[np.int64], fold: int) -> Matrix:
-        """What the model of a fold is shown of rows that are in these folds. # (row, feature)"""
+    def of_fold(self, fold: int) -> FoldFeatures:
+        """What the model of a fold is given."""
+        wide = tuple((column, means[fold]) for column, means in self.wide)
+        return FoldFeatures(fold, self.plain, wide, self.categorical)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldFeatures:
+    """What the model of one fold is given."""
+
+    fold: int
+    plain: tuple[tuple[int, NDArray[np.float64]], ...]  # (code,)
+    wide: tuple[tuple[int, NDArray[np.float64]], ...]  # (a row's fold, code, signal)
+    categorical: tuple[bool, ...]
+
+    def matrix(self, codes: Sequence[Codes], folds: NDArray[np.int64]) -> Matrix:
+        """What it is shown of rows that are in these folds. # (row, feature)"""
         parts = [numbers[codes[column]][:, None] for column, numbers in self.plain]
-        parts += [means[fold][folds, codes[column]] for column, means in self.wide]
+        parts += [means[folds, codes[column]] for column, means in self.wide]
         return np.concatenate(parts, axis=1) if parts else np.empty((len(folds), 0))
+
+    def binned(self, learned: Matrix, weights: NDArray[np.float64]) -> FoldFeatures:
+        """The same with bins in place of numbers that are too many for a model to tell apart. Scikit-learn would find
+        the same bins of the examples that are learned from, (example, feature), but sorts them for every bin.
+        """
+        count = len(self.plain)
+        edges = [None if nominal else _edges(learned[:, i], weights) for i, nominal in enumerate(self.categorical)]
+        if all(found is None for found in edges):
+            return self
+        plain = tuple((column, _bins(own, edges[i])) for i, (column, own) in enumerate(self.plain))
+        wide = []
+        for place, (column, means) in enumerate(self.wide):
+            begin = count + place * means.shape[-1]
+            signals = [_bins(means[..., i], edges[begin + i]) for i in range(means.shape[-1])]
+            wide.append((column, np.stack(signals, axis=-1)))
+        return FoldFeatures(self.fold, plain, tuple(wide), self.categorical)
+
+
+def _edges(numbers: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Where bins end, each inclusive: weighted percentiles; None where a model tells all numbers apart, or where a
+    missing number could be told from one that is greater than all.
+    """
+    known = ~np.isnan(numbers) & (weights != 0)
+    order = np.argsort(numbers[known])
+    values, masses = numbers[known][order], weights[known][order]
+    if len(numbers) > _MOST_BINNED or len(np.unique(values)) <= _MOST_CATEGORIES:
+        return None
+    order = np.argsort(values)
+    shares = np.cumsum(masses[order])
+    asked = np.linspace(0, 100, num=_MOST_CATEGORIES + 1)[1:-1] / 100 * shares[-1]
+    places = np.clip(np.searchsorted(shares, asked), 0, len(values) - 1)
+    following = np.clip(places + 1, 0, len(values) - 1)
+    at, after = values[order][places], values[order][following]
+    edges = np.unique(np.where(shares[places] - asked > np.finfo(np.float64).eps, at, (at + after) / 2))
+    return None if edges[-1] >= values[-1] and np.isnan(numbers).any() else edges
+
+
+def _bins(numbers: NDArray[np.float64], edges: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """The bin of each number."""
+    if edges is None:
+        return numbers
+    return np.where(np.isnan(numbers), np.nan, np.searchsorted(edges, numbers).astype(np.float64))
 
 
 def make_features(
@@ -202,9 +260,15 @@ class Classifier:
 
     def __call__(self, features: Matrix) -> Matrix:
         """The shares of all classes."""
-        result = np.zeros((len(features), self.width))
-        if len(features):
-            result[:, self.learned] = self.fitted.predict_proba(features)
+        return self._of_all(self.fitted.predict_proba(features) if len(features) else np.zeros((0, len(self.learned))))
+
+    def of_sums(self, sums: Matrix) -> Matrix:
+        """The same from what the trees of each output add up to."""
+        return self._of_all(self.fitted._loss.predict_proba(sums))
+
+    def _of_all(self, shares: Matrix) -> Matrix:
+        result = np.zeros((len(shares), self.width))
+        result[:, self.learned] = shares
         return result
 
 
@@ -222,7 +286,14 @@ class Regressor:
 
     def __call__(self, features: Matrix) -> Matrix:
         """One column of numbers."""
-        spread = (self.fitted.predict(features) if len(features) else np.zeros(0)) * self.scale + self.centre
+        return self._restored(self.fitted.predict(features) if len(features) else np.zeros(0))
+
+    def of_sums(self, sums: Matrix) -> Matrix:
+        """The same from what the trees add up to."""
+        return self._restored(self.fitted._loss.link.inverse(sums[:, 0]))
+
+    def _restored(self, numbers: NDArray[np.float64]) -> Matrix:
+        spread = numbers * self.scale + self.centre
         return np.clip(spread * (self.high - self.low) + self.low, self.low, self.high).reshape(-1, 1)
 
 

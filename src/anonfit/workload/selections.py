@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -182,11 +183,12 @@ def _asked(
     """The selections of all requests in order."""
     faults: list[str] = []
     selections: list[Selection] = []
+    known = _KnownColumns(kinds)
     for number, request in enumerate(requests):
         place = f"workload.selections[{number}]"
         try:
             if request.where is not None and request.each is None:
-                predicate = parse_predicate(request.where, kinds)
+                predicate = _predicate(request.where, known)
                 selections.append(Selection(request.where, predicate, request.weight, place))
             elif request.each is not None and request.where is None:
                 _check_each(request.each, kinds)
@@ -199,6 +201,25 @@ def _asked(
     if faults:
         raise SpecError(faults)
     return selections
+
+
+class _KnownColumns:
+    """Columns that are the same if the same is declared of them, by the same objects."""
+
+    def __init__(self, columns: Mapping[str, ColumnKind]) -> None:
+        self.columns = columns
+        self.key = tuple((name, kind.type, kind.holding, id(kind.declared)) for name, kind in columns.items())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _KnownColumns) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+@lru_cache(maxsize=1 << 12)  # what is asked is read by many: to check it, to code it, to answer it
+def _predicate(where: str, known: _KnownColumns) -> Predicate:
+    return parse_predicate(where, known.columns)
 
 
 def _check_each(name: str, kinds: Mapping[str, ColumnKind]) -> None:
@@ -246,7 +267,7 @@ def _names(request: SelectionRequest, kinds: Mapping[str, ColumnKind]) -> Iterab
     if request.where is None:
         return () if request.each is None else (request.each,)
     return dict.fromkeys(
-        condition.column for condition in predicates.conditions_of(parse_predicate(request.where, kinds))
+        condition.column for condition in predicates.conditions_of(_predicate(request.where, _KnownColumns(kinds)))
     )
 
 

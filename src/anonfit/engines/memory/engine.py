@@ -39,7 +39,7 @@ from anonfit.engines.memory.route import count_parts, scatter
 from anonfit.engines.memory.selecting import RowSelector, Selector, Split
 from anonfit.engines.memory.splitting import BY_CHANCE, choose_split, signed_key
 from anonfit.engines.tree import Tree
-from anonfit.runtime.compiling import shared
+from anonfit.runtime.compiling import DirectCalls, called, shared
 from anonfit.runtime.process import thread_count
 from anonfit.tables.schema import CodedTable, Codes, Persons
 
@@ -83,6 +83,7 @@ class TreeGrower:
         self.by_chance = self.objective.settings[RULE] == BY_CHANCE
         self.nodes, self.used = growing.new_nodes(), 1
         self.members, self.filled = np.empty(64, np.int64), 0
+        self.call: Callable[..., Any] = called
 
     def make_scratch(self, rows: int) -> None:
         """Make working memory for nodes of so many rows."""
@@ -100,25 +101,25 @@ class TreeGrower:
         if self.by_chance:
             numbers = [exponential(node.key, column) for column in range(self.scratch.splits.shape[1])]
             self.scratch.splits[CHANCE] = numbers
-        chosen: Split = choose_split(view, self.shared_forms.constraints)
+        chosen: Split = self.call(choose_split, view, self.shared_forms.constraints)
         return chosen
 
     def make_region(self, node: OpenNode, view: NodeView, buffer: int) -> None:
         """Make a node a region."""
-        self.nodes, self.used = growing.finish(self.nodes, self.used, node.number, view, buffer)
+        self.nodes, self.used = self.call(growing.finish, self.nodes, self.used, node.number, view, buffer)
 
     def write_split(self, node: OpenNode, view: NodeView, split: Split) -> int:
         """Write a chosen split into the tree; the number of its first part."""
         own = self.members, self.filled
-        self.nodes, self.used, first, self.members, self.filled = growing.attach(
-            self.nodes, self.used, node.number, view, split, *own
+        self.nodes, self.used, first, self.members, self.filled = self.call(
+            growing.attach, self.nodes, self.used, node.number, view, split, *own
         )
         return int(first)
 
     def part_of(self, view: NodeView, split: Split, part: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """The span and the tile of a part of a split."""
         span, tile = np.empty_like(view.span), np.empty_like(view.tile)
-        growing.child_span(view, split, part, span, tile)
+        self.call(growing.child_span, view, split, part, span, tile)
         return span, tile
 
 
@@ -157,6 +158,7 @@ class Grower(TreeGrower):
         """A tree over packed rows, which the forms describe."""
         super().__init__(forms, k)
         self.selector = selector
+        self.call = DirectCalls()
         self.rows = len(first.words)
         self.make_scratch(self.rows)
         self.buffers = (first, rows_of(np.empty_like(first.words)))
@@ -215,7 +217,7 @@ class Grower(TreeGrower):
         middle = (node.start + node.stop) // 2
 
         def move(start: int, stop: int, step: int, places: NDArray[np.int64]) -> None:
-            scatter(view, target, split, start, stop, step, places)
+            self.call(scatter, view, target, split, start, stop, step, places)
 
         self.each(move, (node.start, node.stop - 1), (middle, middle - 1), (1, -1), (edges[:-1].copy(), edges[1:] - 1))
         return list(pairwise(edges.tolist()))

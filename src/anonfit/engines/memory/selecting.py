@@ -16,6 +16,7 @@ from anonfit.engines.memory.candidates import find_spreads, inner_range
 from anonfit.engines.memory.forms import PARTS, SIZES, Constraint, NodeView, Scratch
 from anonfit.engines.memory.layout import AFTER, BIT, FIRST, FROM, GAP, LAST, MASK, PLACE, TILE, TO, Columns, Rows
 from anonfit.engines.memory.tallies import Placed, SensitiveTally, Tally, cuts_legal, parts_legal
+from anonfit.runtime.compiling import DirectCalls, called
 from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, SplitMode
 
 TIE = 1e-9
@@ -70,6 +71,9 @@ class _Elements:
         return np.split(self.codes, self.starts[1:])
 
 
+_Ends: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]
+
+
 @dataclass(frozen=True, slots=True)
 class _Reached:
     """Which pieces of a column are reached by rectangles, those of a selection together."""
@@ -78,7 +82,7 @@ class _Reached:
     rectangles: NDArray[np.intp]  # (rectangle,)
     pieces: NDArray[np.bool_]  # (rectangle, piece)
 
-    def ends(self) -> tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]:
+    def ends(self) -> _Ends:
         """Whether each rectangle reaches some piece, and the first and the last one that it does."""
         lowest, highest = self.pieces.argmax(axis=1), self.pieces.shape[1] - 1 - self.pieces[:, ::-1].argmax(axis=1)
         return self.pieces[np.arange(len(lowest)), lowest], lowest, highest
@@ -106,12 +110,11 @@ class _Reached:
                 found[signature] = (weights[:, None] * some).sum(axis=0)
         return found
 
-    def weights_beside(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """The same of what is up to each piece but the last, and of what is above it. (signature, piece - 1); None if
-        a selection that reaches anything reaches both sides of every cut.
+    def weights_beside(self, count: int, ends: _Ends) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """The same of what is up to each of so many pieces but the last, and of what is above it. (signature,
+        piece - 1); None if a selection that reaches anything reaches both sides of every cut.
         """
-        count = self.pieces.shape[1]
-        some, lowest, highest = self.ends()
+        some, lowest, highest = ends
         if not (some & ((lowest > 0) | (highest < count - 1))).any():
             return None
         low, high = np.zeros((2, len(self.selector.applies), count - 1))
@@ -147,13 +150,25 @@ class Selector:
         self.boundaries = asked.boundaries
         self.every = np.arange(len(order))
         self.first_selections: dict[int, NDArray[np.int64]] = {}
+        self.runs = [self._runs(column) for column in range(len(coded))]
 
-    def spreads(self, node: NodeView) -> dict[int, float]:
+    def _runs(self, column: int) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+        """The first and the last code of a column that each rectangle holds, the last before the first where it holds
+        none; None if some rectangle does not hold all between them.
+        """
+        first, size = int(self.columns.facts[PLACE, column]), self.coded[column].size
+        _, lowest, highest = _Reached(self, self.every, self.rectangles[:, first : first + size]).ends()
+        held = np.add.reduce(self.rectangles[:, first : first + size], axis=1, dtype=np.int64)
+        if ((held > 0) & (held != highest - lowest + 1)).any():
+            return None
+        return np.where(held > 0, lowest, size), np.where(held > 0, highest, -1)
+
+    def spreads(self, node: NodeView, call: Callable[..., Any] = called) -> dict[int, float]:
         """The columns of a node that can be split, and the normalized range of each."""
         if not len(self.selection):
             return {}
         spreads = np.empty(len(self.coded))
-        find_spreads(node, spreads)
+        call(find_spreads, node, spreads)
         return {column: spread for column, spread in enumerate(spreads.tolist()) if spread >= 0}
 
     def choose(
@@ -197,7 +212,10 @@ class Selector:
 
     def _overlaps(self, node: NodeView, column: int) -> NDArray[np.bool_]:
         """Whether each rectangle reaches a code of the tile. (rectangle,)"""
-        first = int(self.columns.facts[PLACE, column])
+        first, runs = int(self.columns.facts[PLACE, column]), self.runs[column]
+        if runs is not None and self.columns.facts[TILE, column] < 0:
+            within: NDArray[np.bool_] = (runs[0] <= node.span[TO, column]) & (runs[1] >= node.span[FROM, column])
+            return within
         if self.columns.facts[TILE, column] >= 0:
             reached = self.rectangles[:, first : first + self.coded[column].size] & self._tile(node, column)
         else:
@@ -209,11 +227,11 @@ class Selector:
         self, node: NodeView, column: int, spread: float, others: NDArray[np.bool_], tally: Tally
     ) -> _BestSplit | None:
         elements = self._elements(node, column)
-        reached = self._reached(column, elements, np.flatnonzero(others))
+        reached, ends = self._reached(column, elements, np.flatnonzero(others))
         mode, count = self.coded[column].mode, len(elements.starts)
         beside = None
         if mode != SplitMode.MULTIWAY:
-            beside = reached.weights_beside() if count > 1 else None
+            beside = reached.weights_beside(count, ends) if count > 1 else None
             if beside is None:
                 return None
         place_of_code = np.full(self.coded[column].size, -1, np.int64)
@@ -224,14 +242,14 @@ class Selector:
         masses = masses.reshape(signatures, count)
         if beside is None:
             return self._multiway(node, column, spread, elements.parts(), placed, reached, masses)
-        below, (low, high) = np.cumsum(masses, axis=1)[:, :-1], beside
+        below, (of_low, of_high) = np.cumsum(masses, axis=1)[:, :-1], beside
         above = masses.sum(axis=1)[:, None] - below
-        left = (below * low + above * high).sum(axis=0) / masses.sum()
+        left = (below * of_low + above * of_high).sum(axis=0) / masses.sum()
         left[~cuts_legal(placed, count, self.k, self.constraints)] = np.inf
         cut, least = -1, float("inf")
-        for place in np.flatnonzero(left < np.inf).tolist():
-            if left[place] < least - TIE:
-                cut, least = place, float(left[place])
+        for place, found in enumerate(left.tolist()):
+            if found < least - TIE:
+                cut, least = place, found
         if cut < 0:
             return None
         middle = int(elements.starts[cut + 1])
@@ -245,16 +263,22 @@ class Selector:
         before = start if at_boundary else int(tally.codes[~side].max())
         return _BestSplit(column, least, spread, parts, sizes, before)
 
-    def _reached(self, column: int, elements: _Elements, rectangles: NDArray[np.intp]) -> _Reached:
-        """Which elements of a column some rectangles reach."""
-        first = int(self.columns.facts[PLACE, column])
+    def _reached(self, column: int, elements: _Elements, rectangles: NDArray[np.intp]) -> tuple[_Reached, _Ends]:
+        """Which elements of a column some rectangles reach: of runs of codes only the ends."""
+        first, runs = int(self.columns.facts[PLACE, column]), self.runs[column]
         if self.coded[column].mode == SplitMode.ORDERED:
             low, high = int(elements.codes[0]), int(elements.codes[-1])
-            return _Reached(self, rectangles, self.rectangles[rectangles, first + low : first + high + 1])
-        reached = self.rectangles[rectangles[:, None], first + elements.codes]
-        if len(elements.starts) < len(elements.codes):
-            reached = np.logical_or.reduceat(reached, elements.starts, axis=1)
-        return _Reached(self, rectangles, reached)
+            if runs is not None:
+                lowest, highest = np.maximum(runs[0][rectangles], low), np.minimum(runs[1][rectangles], high)
+                nothing = np.empty((0, len(elements.starts)), np.bool_)
+                return _Reached(self, rectangles, nothing), (lowest <= highest, lowest - low, highest - low)
+            pieces = self.rectangles[rectangles, first + low : first + high + 1]
+        else:
+            pieces = self.rectangles[rectangles[:, None], first + elements.codes]
+            if len(elements.starts) < len(elements.codes):
+                pieces = np.logical_or.reduceat(pieces, elements.starts, axis=1)
+        reached = _Reached(self, rectangles, pieces)
+        return reached, reached.ends()
 
     def _elements(self, node: NodeView, column: int) -> _Elements:
         """The pieces that a cut may part, in the order of cutting: also those without rows."""
@@ -336,11 +360,12 @@ class RowSelector:
         assert purpose.selections is not None
         self.selector, self.table, self.constraints = selector, table, constraints
         self.signatures, self.masses = purpose.selections.signatures, purpose.masses
+        self.call = DirectCalls()
         self.counts = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
 
     def choose(self, node: NodeView, rows: Rows, scratch: Scratch) -> Split | None:
         """A node's split, written to scratch; `rows` has all packed rows."""
-        spreads = self.selector.spreads(node)
+        spreads = self.selector.spreads(node, self.call)
         if not spreads:
             return None
         part, columns = rows.part(node.start, node.stop), self.selector.columns
