@@ -180,7 +180,7 @@ def _doctor(_: Path) -> LeadTask:
 
 def _election(_: Path) -> LeadTask:
     """The American national election study of 1996: the vote."""
-    return _from_statsmodels("anes96", _yes_no(pl.col("vote") > 0, "dole"), ("PID",), ("vote", "logpopul"))
+    return _from_statsmodels("anes96", _yes_no(pl.col("vote") > 0, "dole"), (), ("vote", "logpopul"))
 
 
 TABLES: Mapping[str, Callable[[Path], LeadTask]] = {
