@@ -142,11 +142,8 @@ def explore(
                 rule = replace(candidate(number - 1, asked.seed, stated), number=number) if number else served
             tried.append(Tried(rule, measure(make(rule.workload(asked)))))
     figures = [list(trial.figures.values()) for trial in tried]
-    fit = [
-        place
-        for place, trial in enumerate(tried)
-        if all(trial.figures[name] <= tried[0].figures[name] for name in errors)
-    ]
+    first = tried[0].figures
+    fit = [place for place, trial in enumerate(tried) if all(trial.figures[name] <= first[name] for name in errors)]
     kept = [fit[place] for place in front([figures[place] for place in fit])]
     chosen = kept[nearest([figures[place] for place in kept])]
     # Made again: the regions of a whole front would take much memory.
