@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit_papers import toolkit_lead
-from anonfit_papers.lead_tables import LeadTask
+from anonfit.errors import MissingPackage
+from anonfit_papers import lead_tables, toolkit_lead
+from anonfit_papers.lead_tables import TABLES, LeadTask
 from anonfit_papers.toolkit import GUIDES
 from anonfit_papers.toolkit_lead import OURS, lead, main, measure, read, report
 
@@ -76,6 +77,25 @@ def test_unknown_names_are_refused(capsys: Any) -> None:
     assert main(["--tables", "nowhere"]) == 2
     assert main(["--releases", "nothing"]) == 2
     assert "there is no table 'nowhere'" in capsys.readouterr().err
+
+
+def test_without_names_all_columns_are_numbers() -> None:
+    found = task()
+    numbers = LeadTask("made up", found.frame.drop("place"), ("state",), ())
+    (training, test), slices = toolkit_lead._one_hot(numbers, numbers.frame[:400], numbers.frame[400:])
+    assert (training.shape, test.shape, slices) == ((400, 1), (200, 1), [])
+
+
+@pytest.mark.parametrize(("name", "rows"), [("fair", 6366), ("randhie", 20190), ("anes96", 944)])
+def test_tables_that_ship_with_a_package_need_it(name: str, rows: int, monkeypatch: Any) -> None:
+    if find_spec("statsmodels") is not None:
+        found = TABLES[name](Path())
+        assert len(found.frame) == rows
+        assert set(found.nominal) <= set(found.quasi_identifiers)
+        assert found.frame[found.targets[0]].n_unique() == 2
+    monkeypatch.setattr(lead_tables, "find_spec", lambda _: None)
+    with pytest.raises(MissingPackage, match="statsmodels"):
+        TABLES[name](Path())
 
 
 @pytest.mark.skipif(find_spec("apt") is None, reason="ai-privacy-toolkit is not installed")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from anonfit.metrics import workload as leaving_out
-from anonfit.metrics.workload import predicted_classes, predicted_numbers
+from anonfit.metrics.workload import CodedTarget, predicted_classes, predicted_numbers, squared_errors
 
 
 def test_a_row_does_not_predict_itself() -> None:
@@ -58,6 +58,22 @@ def test_numbers_are_predicted_as_row_by_row(seed: int) -> None:
     assert found.by_region == pytest.approx(np.mean(errors))
     whole = [(numbers[row] - np.delete(numbers, row).mean()) ** 2 for row in range(60)]
     assert found.by_table == pytest.approx(np.mean(whole))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_squared_errors_of_shares_are_those_of_leaving_out_row_by_row(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    regions, classes = rng.integers(0, 10, 60).astype(np.int32), rng.integers(0, 3, 60)
+    regions[0] = 10  # alone: nothing is known of it
+    target = CodedTarget("state", classes, 3, np.ones(60, np.bool_), is_generalized=False)
+    errors = []
+    for row in range(60):
+        others = (regions == regions[row]) & (np.arange(60) != row)
+        own = np.eye(3)[classes[row]]
+        shares = np.bincount(classes[others], minlength=3) / others.sum() if others.any() else np.zeros(3)
+        errors.append(((own - shares) ** 2).sum())
+    # Left out, a row moves the shares: the mean over rows is that of n - Σ n_c² / n, times (n / (n - 1))².
+    assert squared_errors([target], regions, 11)["state"] == pytest.approx(np.mean(errors))
 
 
 def test_one_row_cannot_be_predicted() -> None:

@@ -203,3 +203,28 @@ def test_every_fault_of_an_application_is_reported_together() -> None:
     with pytest.raises(SpecError) as caught:
         spec(workload={"features": ["agee"], "clusters": 0, "weights_from": "x"}, method={"beta": 2})
     assert len(caught.value.faults) == 4
+
+
+def test_exploring_finds_at_least_what_targets_alone_ask_for(tmp_path: Path) -> None:
+    release(targets=["ill"], criterion="explore", seed=3).save(tmp_path / "out")
+    record = json.loads((tmp_path / "out.internal.json").read_text())["exploration"]
+    first, chosen = record["candidates"][0], record["candidates"][record["published"]]
+    assert first["method"]["criterion"] == "auto"
+    assert chosen["figures"]["error of ill"] <= first["figures"]["error of ill"]
+    worse = [
+        line for line in record["candidates"] if line["figures"]["error of ill"] > first["figures"]["error of ill"]
+    ]
+    assert worse
+    assert not any(line["on_front"] for line in worse)
+    public = json.loads((tmp_path / "out" / "report.json").read_text())["asked"]["sentences"]
+    assert any("every target is predicted as well as by what targets alone ask for" in one for one in public)
+    af.load(tmp_path / "out")
+
+
+def test_exploring_for_targets_can_be_asked_for_again() -> None:
+    found = release(targets=["ill"], criterion="explore", seed=3, time_budget=1e-9)
+    chosen = found._draft.exploration
+    assert chosen is not None
+    assert [line["method"]["criterion"] for line in chosen["candidates"]] == ["auto", "median"]
+    assert chosen["published"] == 0
+    assert found.data.equals(release(targets=["ill"], seed=3).data)

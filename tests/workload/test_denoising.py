@@ -114,6 +114,37 @@ def test_a_seed_gives_the_same_folds_and_another_seed_others() -> None:
     assert not np.array_equal(expected_shares(*people, classes, 2, seed=2), first)
 
 
+def test_few_rows_are_dealt_several_times_and_know_less_by_luck() -> None:
+    rng = np.random.default_rng(7)
+    people = table(column(rng.integers(0, 50, 400)), column(rng.integers(0, 30, 400)), ids(400, rng))
+    truth = 1 / (1 + np.exp((25 - people[1][0].astype(float)) / 8))
+    errors, deals = {}, {}
+    for repeated in (False, True):
+        fitted = [
+            fit_shares(
+                people[0], examples(people, (rng.random(400) < truth).astype(np.int64)), 2, seed=seed, repeated=repeated
+            )
+            for seed in range(3)
+        ]
+        errors[repeated] = np.mean([(one(people[1], 400)[:, 1] - truth) ** 2 for one in fitted])
+        deals[repeated] = {len(one.deals) for one in fitted}
+    assert deals == {False: {1}, True: {5}}
+    assert errors[True] < 0.9 * errors[False]
+    many = mixed(rng, 12_000)
+    assert len(fit_shares(many[0], examples(many, rng.integers(0, 2, 12_000)), 2, repeated=True).deals) == 1
+
+
+def test_the_mean_over_deals_depends_on_no_row_beside() -> None:
+    rng = np.random.default_rng(8)
+    people = mixed(rng, 300, wide=True)
+    fitted = fit_numbers(people[0], examples(people, rng.normal(size=300)), repeated=True)
+    every = fitted(people[1], 300)
+    assert np.array_equal(fitted([codes[::7] for codes in people[1]], 43), every[::7])
+    parts = [deal.of_cells(denoising_models.cell_keys(*people, 300), people[1], 1) for deal in fitted.deals]
+    assert fitted.known is None or np.isinf(fitted.known.strength)
+    assert every == pytest.approx(np.mean(parts, axis=0), abs=1e-12)
+
+
 # What a row's own target may tell
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from anonfit.errors import DataError
+from anonfit.errors import DataError, MissingPackage
 from anonfit_papers.purpose_tables import adult, wages
 
 
@@ -141,6 +143,46 @@ def _credit(folder: Path) -> LeadTask:
     return LeadTask("credit", frame, ("risk",), nominal)
 
 
+def _approval(folder: Path) -> LeadTask:
+    """Credit approval, complete records."""
+    names = [f"a{place}" for place in range(1, 16)] + ["approved"]
+    frame = pl.read_csv(_path(folder, "uci", "crx.data"), has_header=False, infer_schema=False, new_columns=names)
+    frame = frame.filter(~pl.any_horizontal(pl.all() == "?"))
+    numbers, nominal = ("a2", "a3", "a8", "a11"), ("a1", "a4", "a6", "a7", "a9", "a10", "a13")
+    frame = frame.select(pl.col(*numbers).cast(pl.Float64), *nominal, "approved")
+    return LeadTask("approval", frame, ("approved",), nominal)
+
+
+def _from_statsmodels(name: str, target: pl.Expr, nominal: tuple[str, ...], without: tuple[str, ...]) -> LeadTask:
+    """A table that ships with statsmodels; without the column that the target is made of."""
+    if find_spec("statsmodels") is None:
+        raise MissingPackage("statsmodels", "toolkit", f"The table '{name}'")
+    rows = import_module(f"statsmodels.datasets.{name}").load_pandas().data
+    frame = pl.DataFrame({column: rows[column].to_numpy() for column in rows.columns}).with_columns(target)
+    frame = frame.drop(without).with_columns(pl.col(nominal).cast(pl.Int32).cast(pl.String))
+    return LeadTask(name, frame, (target.meta.output_name(),), nominal)
+
+
+def _yes_no(condition: pl.Expr, name: str) -> pl.Expr:
+    return pl.when(condition).then(pl.lit("yes")).otherwise(pl.lit("no")).alias(name)
+
+
+def _fair(_: Path) -> LeadTask:
+    """Fair's survey of marriages (1978): whether there was an affair."""
+    target = _yes_no(pl.col("affairs") > 0, "any")
+    return _from_statsmodels("fair", target, ("occupation", "occupation_husb"), ("affairs",))
+
+
+def _doctor(_: Path) -> LeadTask:
+    """The RAND health insurance experiment: whether somebody went to a doctor at least twice a year."""
+    return _from_statsmodels("randhie", _yes_no(pl.col("mdvis") >= 2, "often"), ("idp", "physlm"), ("mdvis",))
+
+
+def _election(_: Path) -> LeadTask:
+    """The American national election study of 1996: the vote."""
+    return _from_statsmodels("anes96", _yes_no(pl.col("vote") > 0, "dole"), (), ("vote", "logpopul"))
+
+
 TABLES: Mapping[str, Callable[[Path], LeadTask]] = {
     "adult": _adult,
     "wages": _wages,
@@ -148,6 +190,10 @@ TABLES: Mapping[str, Callable[[Path], LeadTask]] = {
     "cmc": _cmc,
     "communities": _communities,
     "credit": _credit,
+    "approval": _approval,
+    "fair": _fair,
+    "randhie": _doctor,
+    "anes96": _election,
     "worker": _worker,
     "several": _several,
     "wage-numbers": _wage_numbers,

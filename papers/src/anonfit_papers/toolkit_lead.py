@@ -75,7 +75,8 @@ def _one_hot(task: LeadTask, training: pl.DataFrame, test: pl.DataFrame) -> tupl
     encoder = make_column_transformer((names, list(task.nominal)), remainder="passthrough")
     given, asked = (frame.select(task.quasi_identifiers) for frame in (training, test))
     features = np.asarray(encoder.fit_transform(given), np.float64), np.asarray(encoder.transform(asked), np.float64)
-    ends = np.cumsum([0, *(len(own) for own in encoder.named_transformers_["onehotencoder"].categories_)]).tolist()
+    made = encoder.named_transformers_["onehotencoder"]
+    ends = np.cumsum([0, *(len(own) for own in getattr(made, "categories_", ()))]).tolist()  # none without names
     return features, [range(first, last) for first, last in pairwise(ends)]
 
 

@@ -197,6 +197,7 @@ class _Learner:
         labels = self.gathered.values[label_name(place)].astype(np.int64)
         gathered, seed = self.gathered, self.workload.seed
         asked: dict[str, Any] = {"complete": gathered.complete, "seed": seed, "threads": self.threads}
+        asked["repeated"] = self.workload.min_gain is None
         if isinstance(target, NumberTarget):
             numbers = target.scale.restore(labels)
             examples = make_examples(columns, codes, numbers, gathered.rows, gathered.masses)

@@ -30,6 +30,8 @@ RULE = (
     "scaled from 0 (the best of these) to 1 (the worst), add up to the least; of equal ones the first"
 )
 """By what one is published."""
+RULE_OF_TARGETS = f"of those by which every target is predicted as well as by what targets alone ask for, {RULE}"
+"""The same where there are targets."""
 SEEDS = 1 << 31
 METHOD = ("criterion", "weight_rule", "alpha", "seed")
 
@@ -115,6 +117,8 @@ def explore(
     make: Callable[[Workload], Anonymized],
     measure: Callable[[Anonymized], Mapping[str, float]],
     *,
+    served: CandidateRule | None = None,
+    errors: Sequence[str] = (),
     seconds: float | None = None,
     stage: Stage = silent,
 ) -> Explored:
@@ -122,7 +126,8 @@ def explore(
     interrupt ends the search as the time does.
 
     `asked` is what is asked beside the way to choose splits, `make` makes regions for a workload, and `measure` gives
-    the figures of regions, of which less is better.
+    the figures of regions, of which less is better. What is `served` is tried first, and nothing is chosen that is
+    worse in one of the figures `errors`.
     """
     end = math.inf if seconds is None else monotonic() + seconds
     most = CANDIDATES if seconds is None else MOST
@@ -131,16 +136,21 @@ def explore(
         while len(tried) < most and (len(tried) < 2 or not (stopped() or monotonic() >= end)):
             number = len(tried)
             stage(f"Trying way {number + 1} to weigh columns")
-            rule = candidate(number, asked.seed, stated)
+            if served is None:
+                rule = candidate(number, asked.seed, stated)
+            else:
+                rule = replace(candidate(number - 1, asked.seed, stated), number=number) if number else served
             tried.append(Tried(rule, measure(make(rule.workload(asked)))))
     figures = [list(trial.figures.values()) for trial in tried]
-    kept = front(figures)
+    first = tried[0].figures
+    fit = [place for place, trial in enumerate(tried) if all(trial.figures[name] <= first[name] for name in errors)]
+    kept = [fit[place] for place in front([figures[place] for place in fit])]
     chosen = kept[nearest([figures[place] for place in kept])]
     # Made again: the regions of a whole front would take much memory.
     return Explored(tuple(tried), tuple(kept), chosen, make(tried[chosen].candidate.workload(asked)))
 
 
-def exploration_record(explored: Explored, *, seconds: float | None, seed: int) -> dict[str, Any]:
+def exploration_record(explored: Explored, *, rule: str, seconds: float | None, seed: int) -> dict[str, Any]:
     """The exploration as the internal record has it: every candidate with what it takes to make it again."""
     lines = [
         {
@@ -152,4 +162,4 @@ def exploration_record(explored: Explored, *, seconds: float | None, seed: int) 
         }
         for place, trial in enumerate(explored.tried)
     ]
-    return {"rule": RULE, "seed": seed, "time_budget": seconds, "published": explored.chosen, "candidates": lines}
+    return {"rule": rule, "seed": seed, "time_budget": seconds, "published": explored.chosen, "candidates": lines}

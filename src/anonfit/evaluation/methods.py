@@ -17,7 +17,7 @@ from anonfit.criteria.objectives import OBJECTIVES, CriterionName
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.run import make
-from anonfit.spec.model import MethodSpec, Spec, WeightRule, WorkloadSpec
+from anonfit.spec.model import AUTO, MethodSpec, Spec, WeightRule, WorkloadSpec
 from anonfit.tables.schema import ColumnType, NominalSplit, Role
 
 ORIGINAL = "original"
@@ -122,12 +122,12 @@ def _combined(spec: Spec) -> Spec | None:
 
 
 def _unguided(criterion: CriterionName) -> Callable[[Spec], Spec]:
-    """The spec's columns by a criterion that uses no targets."""
+    """The spec's columns by a criterion that no target steers; exploring begins with what targets alone ask for."""
 
     def variant(spec: Spec) -> Spec:
         default, unguided = MethodSpec(), _with(spec, criterion)
         kept = {name: getattr(default, name) for name in ("weight_rule", "alpha", "candidates", "min_gain")}
-        workload = replace(unguided.workload, weights_from=None)
+        workload = replace(unguided.workload, weights_from=None, denoise=AUTO)
         return replace(unguided, method=replace(unguided.method, **kept), workload=workload)
 
     return variant

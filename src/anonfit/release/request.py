@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from anonfit.algorithms.demands import has_classes, redundant, requirements_of
-from anonfit.algorithms.exploring import RULE
 from anonfit.criteria.objectives import TargetKind
 from anonfit.errors import listed
 from anonfit.privacy.catalogue import MODELS
 from anonfit.release.bind import demands_of, workload_of
 from anonfit.release.draft import Draft
-from anonfit.release.run import FIGURES
+from anonfit.release.run import FIGURES, rule_of
 from anonfit.report.content import nothing_asked
 from anonfit.report.words import joined, sentences_of
 from anonfit.spec.model import Spec
@@ -190,8 +189,8 @@ def _sentences(asked: ReleaseRequest) -> list[str]:
         has_weights=_has_weights(workload),
         every_weight=set(asked.quasi_identifiers) <= set(workload.weights),
         unknown_use=UNKNOWN_USE,
-        figures=list(FIGURES.values()),
-        rule=RULE,
+        figures=[*FIGURES.values(), *(["errors of targets"] if asked.spec.targets else [])],
+        rule=rule_of(asked.spec),
         stopped=STOPPED,
         settings=_settings,
         nothing_asked=nothing_asked,

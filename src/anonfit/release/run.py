@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.coding import without_row_numbers
 from anonfit.algorithms.demands import bind_constraints
-from anonfit.algorithms.exploring import CandidateRule, exploration_record, explore
+from anonfit.algorithms.exploring import RULE, RULE_OF_TARGETS, CandidateRule, exploration_record, explore
 from anonfit.algorithms.mondrian import anonymize
 from anonfit.algorithms.result import Anonymized
 from anonfit.algorithms.selections import answer_batches, answer_selections
@@ -29,6 +30,7 @@ from anonfit.engines.tree import combined
 from anonfit.errors import DataError, Infeasible, SpecError
 from anonfit.metrics.arrays import Flags, Integers
 from anonfit.metrics.registry import RecodedTable, metrics_of
+from anonfit.metrics.workload import coded_targets, squared_errors
 from anonfit.privacy.coding import groups_allowed
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.recoding import Recoding
@@ -40,7 +42,7 @@ from anonfit.release.table import placing_of, released_table
 from anonfit.runtime.files import spill_folder
 from anonfit.runtime.process import Stage, Stopping, silent, unstoppable
 from anonfit.spec.learning import Asked, with_query_log
-from anonfit.spec.model import Spec, WeightRule
+from anonfit.spec.model import AUTO, Spec, WeightRule
 from anonfit.tables.frames import rebuilt
 from anonfit.tables.profile_columns import MOST_ROWS, suspicions_of
 from anonfit.tables.reading import ReadOptions, notices_of, read_table
@@ -186,36 +188,49 @@ def _anonymized(
     if not spec.method.objective.explores:
         return spec, anonymize(engine, schema, **request), None
     assert isinstance(engine, InMemory)
-
-    def grow(candidate: Workload) -> Anonymized:
-        return anonymize(engine, schema, **request | {"workload": candidate, "stage": silent})
-
-    return _explored(engine, spec, schema, workload, grow, stage)
+    return _explored(engine, spec, schema, partial(anonymize, engine, **request | {"stage": silent}), stage)
 
 
 def _explored(
-    engine: InMemory,
-    spec: Spec,
-    schema: Schema,
-    workload: Workload,
-    grow: Callable[[Workload], Anonymized],
-    stage: Stage,
+    engine: InMemory, spec: Spec, schema: Schema, grow: Callable[..., Anonymized], stage: Stage
 ) -> tuple[Spec, Anonymized, Mapping[str, Any]]:
-    """Try ways to weigh the quasi-identifiers, whose regions `grow` makes. Gives the spec that asks for the chosen one
-    alone, its regions, and the record of all; weights of the spec say how much columns are known to matter.
+    """Try ways to weigh the quasi-identifiers, whose regions `grow` makes, and, where there are targets, first what
+    these alone ask for. Gives the spec that asks for the chosen one alone, its regions, and the record of all; weights
+    of the spec say how much columns are known to matter.
     """
     weights = {column.name: float(spec.weights.get(column.name, 1.0)) for column in schema.quasi_identifiers}
-    frame, persons, k = engine.frame, persons_in(schema, engine.frame), spec.privacy.k
+    frame, persons, workload = engine.frame, persons_in(schema, engine.frame), bind.workload_of(spec)
+    served = CandidateRule(0, AUTO, dict(spec.weights), seed=spec.method.seed) if spec.targets else None
+    targets = coded_targets(workload, schema, frame)
+
+    def make_regions(candidate: Workload) -> Anonymized:
+        if served is None or candidate.criterion != AUTO:
+            return grow(schema=schema, workload=candidate)
+        alone = _asking_for(spec, served).settled(engine.rows)
+        names = [column.name for column in schema.columns]
+        return grow(schema=bind.schema_of(alone, names), workload=bind.workload_of(alone))
 
     def measure(result: Anonymized) -> dict[str, float]:
         # By the range of the rows, so these figures are not for the public.
         nodes = _nodes(result, len(frame))
-        table = RecodedTable.of_rows(result.recoding, frame, nodes, persons, k=k, weights=weights)
-        return {metric.short or metric.name: float(metric.measure(table)) for metric in COMPARED}
+        table = RecodedTable.of_rows(result.recoding, frame, nodes, persons, k=spec.privacy.k, weights=weights)
+        figures = {metric.short or metric.name: float(metric.measure(table)) for metric in COMPARED}
+        errors = squared_errors(targets, nodes, result.recoding.node_count)
+        return figures | {f"error of {column}": error for column, error in errors.items()}
 
-    chosen = explore(workload, weights, grow, measure, seconds=spec.method.time_budget, stage=stage)
-    record = exploration_record(chosen, seconds=spec.method.time_budget, seed=spec.method.seed)
-    return _asking_for(spec, chosen.candidate), chosen.result, record | {"figures": dict(FIGURES)}
+    errors = [f"error of {target.column}" for target in targets]
+    seconds = spec.method.time_budget
+    chosen = explore(
+        workload, weights, make_regions, measure, served=served, errors=errors, seconds=seconds, stage=stage
+    )
+    record = exploration_record(chosen, rule=rule_of(spec), seconds=seconds, seed=spec.method.seed)
+    words = FIGURES | {name: name for name in errors}
+    return _asking_for(spec, chosen.candidate).settled(engine.rows), chosen.result, record | {"figures": words}
+
+
+def rule_of(spec: Spec) -> str:
+    """By what one of the ways that were tried is published."""
+    return RULE_OF_TARGETS if spec.targets else RULE
 
 
 def _asking_for(spec: Spec, chosen: CandidateRule) -> Spec:

@@ -199,7 +199,9 @@ def check_application(spec: Spec, faults: Faults) -> None:
         if METHOD.is_changed(method, name) and getattr(method, name) != 0:
             faults.add(f"method.{name} does not go with criterion = 'explore', which tries several; remove it.")
     if objective.explores and spec.workload.denoise is True:
-        faults.add("workload.denoise does not go with criterion = 'explore', which uses no targets; remove it.")
+        faults.add(
+            "workload.denoise does not go with criterion = 'explore', which tries it for targets of itself; remove it."
+        )
     if not objective.explores and not method.capabilities.refines and method.time_budget is not None:
         faults.add("method.time_budget is for algorithm = 'tdr' or criterion = 'explore' only; remove it.")
     if objective.clusters or objective.explores:

@@ -329,8 +329,10 @@ class Spec:
         return None if self.serves_targets and self.denoises and not has_more else 0.0
 
     def settled(self, rows: int) -> Spec:
-        """The same with what `auto` stands for in a table of so many rows: of few, models learn nothing."""
-        if not self.method.capabilities.splits:
+        """The same with what `auto` stands for in a table of so many rows: of few, models learn nothing. Where several
+        ways are explored, that depends on the way.
+        """
+        if not self.method.capabilities.splits or self.method.objective.explores:
             return self
         denoises = self.denoises and (rows >= FEWEST_MODELLED or self.workload.denoise is True)
         settled = replace(self, workload=replace(self.workload, denoise=denoises))

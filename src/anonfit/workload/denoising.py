@@ -29,6 +29,8 @@ from anonfit.workload.denoising_trees import FoldModel, fold_model
 _MOST_SIGNALS = 8  # classes whose means stand for the categories of a very wide column
 _BATCH = 1 << 18  # rows rounded at once
 _MOST_BITS = 40
+_MOST_DEALS = 5
+_DEALT_ROWS = 20_000  # all deals together
 _STRENGTHS = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 
 
@@ -55,24 +57,14 @@ class KnownCells:
 
 
 @dataclass(frozen=True, slots=True)
-class Predictor:
-    """Says of any row what to expect, by its codes. `noise` is the variance of numbers that models cannot tell, and
-    `explained` what they tell of a row on average: of classes information in nats, of numbers the variance.
-    """
+class Deal:
+    """Cells dealt to folds by a seed, and the model that predicts each fold."""
 
-    columns: tuple[CodedColumn, ...]
     models: tuple[FoldModel, ...]
     seed: int
-    known: KnownCells | None = None
-    noise: float = 0.0
-    explained: float = 0.0
-
-    def __call__(self, codes: Sequence[Codes], rows: int, threads: int | None = 1) -> Matrix:
-        """Shares of classes, or one column of numbers. # (row, class)"""
-        return self.of_cells(denoising_models.cell_keys(self.columns, codes, rows), codes, threads)
 
     def of_cells(self, keys: NDArray[np.uint64], codes: Sequence[Codes], threads: int | None) -> Matrix:
-        """The same of rows, or cells, with these keys."""
+        """What to expect of cells with these keys. # (cell, class)"""
         folds = fold_of(keys, self.seed)
 
         def predict(fold: int) -> tuple[NDArray[np.int64], Matrix]:
@@ -83,6 +75,33 @@ class Predictor:
         expected = np.empty((len(keys), parts[0][1].shape[1]))
         for chosen, predicted in parts:
             expected[chosen] = predicted
+        return expected
+
+
+@dataclass(frozen=True, slots=True)
+class Predictor:
+    """Says of any row what to expect, by its codes: the mean over deals. `noise` is the variance of numbers that models
+    cannot tell, and `explained` what they tell of a row on average: of classes information in nats, of numbers the
+    variance.
+    """
+
+    columns: tuple[CodedColumn, ...]
+    deals: tuple[Deal, ...]
+    known: KnownCells | None = None
+    noise: float = 0.0
+    explained: float = 0.0
+
+    def __call__(self, codes: Sequence[Codes], rows: int, threads: int | None = 1) -> Matrix:
+        """Shares of classes, or one column of numbers. # (row, class)"""
+        return self.of_cells(denoising_models.cell_keys(self.columns, codes, rows), codes, threads)
+
+    def of_cells(self, keys: NDArray[np.uint64], codes: Sequence[Codes], threads: int | None) -> Matrix:
+        """The same of rows, or cells, with these keys."""
+        expected = self.deals[0].of_cells(keys, codes, threads)
+        for deal in self.deals[1:]:
+            expected = expected + deal.of_cells(keys, codes, threads)
+        if len(self.deals) > 1:
+            expected = expected / len(self.deals)
         return expected if self.known is None else self.known.improved(keys, expected)
 
 
@@ -93,15 +112,17 @@ def fit_shares(
     *,
     complete: bool = True,
     seed: int = 0,
+    repeated: bool = False,
     threads: int | None = None,
 ) -> Predictor:
     """Models of how likely each of `width` classes is, which learn from the codes of examples: all rows of a cell, if
-    these are `complete`. Another seed divides the cells into other folds.
+    these are `complete`. Another seed divides cells into other folds; `repeated`, few rows are divided several times.
     """
     counts = np.bincount(examples.target, examples.rows, minlength=width)
     common = np.sort(np.argsort(-counts, kind="stable")[:_MOST_SIGNALS])
     signals = (examples.target[:, None] == (np.array([1]) if width == 2 else common)).astype(np.float64)
-    fitted = _fitted(columns, examples, signals, partial(denoising_models.learn_classes, width=width), seed)
+    learn = partial(denoising_models.learn_classes, width=width)
+    fitted = _fitted(columns, examples, signals, learn, _seeds(examples, seed, repeated=repeated))
     each = (examples.target[:, None] == np.arange(width)).astype(np.float64)
     known, expected = _known(fitted, examples, each, threads)
     mean = np.average(expected, axis=0, weights=known.rows)
@@ -119,11 +140,13 @@ def fit_numbers(
     *,
     complete: bool = True,
     seed: int = 0,
+    repeated: bool = False,
     threads: int | None = None,
 ) -> Predictor:
     """Models of which number to expect: between the least and the most of the examples' targets."""
     numbers = examples.target.astype(np.float64)
-    fitted = _fitted(columns, examples, numbers[:, None], denoising_models.learn_numbers, seed)
+    seeds = _seeds(examples, seed, repeated=repeated)
+    fitted = _fitted(columns, examples, numbers[:, None], denoising_models.learn_numbers, seeds)
     known, expected = _known(fitted, examples, numbers[:, None], threads)
     places = np.searchsorted(known.keys, examples.cells)
     errors = examples.weights @ (numbers - expected[places, 0]) ** 2
@@ -143,13 +166,30 @@ def _fitted(
     examples: Examples,
     signals: Matrix,
     learn: Callable[[TrainingRows], Model],
-    seed: int,
+    seeds: Sequence[int],
 ) -> Predictor:
-    """A model for each fold of cells: it learns from the others, but for a few that tell when to stop."""
+    """Models of cells that are dealt to folds by each of some seeds."""
     try:
         import sklearn.ensemble  # noqa: F401
     except ImportError:
         raise MissingPackage("scikit-learn", "learn", "Denoising") from None
+    return Predictor(tuple(columns), tuple(_dealt(columns, examples, signals, learn, seed) for seed in seeds))
+
+
+def _seeds(examples: Examples, seed: int, *, repeated: bool) -> list[int]:
+    """Of few rows models know much by luck, so these are dealt several times: as often as costs little."""
+    deals = min(_MOST_DEALS, _DEALT_ROWS // max(int(examples.rows.sum()), 1)) if repeated else 1
+    return [seed + (number << 32) for number in range(max(deals, 1))]
+
+
+def _dealt(
+    columns: Sequence[CodedColumn],
+    examples: Examples,
+    signals: Matrix,
+    learn: Callable[[TrainingRows], Model],
+    seed: int,
+) -> Deal:
+    """A model for each fold of cells: it learns from the others, but for a few that tell when to stop."""
     folds, checked = fold_of(examples.cells, seed), denoising_models.are_checked(examples.cells, seed)
     features = denoising_models.make_features(columns, examples, folds, signals)
     rows = float(examples.rows.sum()) / max(len(examples.rows), 1)
@@ -166,7 +206,7 @@ def _fitted(
         return fold_model(model, own, examples.codes)
 
     # One after another: while it fits, scikit-learn changes the filters of warnings, which all threads share.
-    return Predictor(tuple(columns), tuple(_side_by_side(fit, 1)), seed)
+    return Deal(tuple(_side_by_side(fit, 1)), seed)
 
 
 def _side_by_side(work: Callable[[int], Any], threads: int | None) -> list[Any]:
