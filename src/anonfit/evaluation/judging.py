@@ -65,7 +65,9 @@ def learned(
     if isinstance(way, str):
         # One region for everything: it overlaps every selection, and nothing can be learned from its columns.
         way, k = method("median"), persons.total()
-        spec = replace(spec, privacy=replace(spec.privacy, diversity=(), max_confidence=1.0, quasi_identifiers=()))
+        waived = {name: replace(spec.columns[name], diversity="none") for name in spec.of_role(Role.SENSITIVE)}
+        asked = replace(spec.privacy, diversity=(), max_confidence=1.0, quasi_identifiers=(), attack_limit=1.0)
+        spec = replace(spec, columns={**spec.columns, **waived}, privacy=asked)
     assert k is not None
     return LearnedRecoding(way.recode(frame, spec, k, seed), schema, frame, persons, k)
 
