@@ -133,7 +133,7 @@ def _suspicions(proposal: Proposal, frame: pl.DataFrame) -> Iterator[dict[str, A
         if other := profile.date_format_alternative:
             yield _suspicion("date_format", column, [str(profile.date_format), str(other)], {"date_format": other})
         if profile.shape == "numbers with a decimal comma":
-            yield _suspicion("decimal_comma", column, [], {})
+            yield _suspicion("decimal_comma", column, [], {"decimal": ","})
         if series.dtype.is_integer() and column.type == "continuous":
             yield from _of_numbers(column, series.drop_nulls())
 

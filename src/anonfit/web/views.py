@@ -147,11 +147,12 @@ class WorkspaceView:
         """One line on how things stand: its kind, its words, and the step where something is to be done."""
         if self.source is None:
             return "open", say("verdict.no_table"), "table"
-        for job in self.runs:
-            if not job.is_over:
-                stages = self.jobs.stages(job.id)
-                name = stages[-1]["stage"] if stages else say("verdict.waiting")
-                return "busy", say("verdict.running", number=job.number, stage=name), "explore"
+        if busy := [job for job in self.runs if not job.is_over]:
+            job = min(busy, key=lambda job: (job.state != "running", job.number))
+            stages = self.jobs.stages(job.id)
+            name = stages[-1]["stage"] if stages else say("verdict.waiting")
+            words = say("verdict.running", number=job.number, stage=name)
+            return "busy", words + (say("verdict.behind", number=len(busy) - 1) if busy[1:] else ""), "explore"
         if self.questions:
             where = "columns" if any(place.startswith("columns.") for place in self.questions) else "demands"
             return "open", say("verdict.questions", number=len(self.questions)), where
