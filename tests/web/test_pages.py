@@ -373,6 +373,16 @@ def test_what_looks_odd_is_answered_with_yes_or_no(door: Door) -> None:
     assert codes not in abouts(told)
 
 
+def test_a_table_that_is_gone_is_told_where_another_one_can_be_taken(door: Door) -> None:
+    sent = {"file": ("sent.csv", people(60).encode())}
+    door.page.post("/table/upload", files=sent, headers={"origin": OWN})
+    door.post("/table/remove", source="uploads/sent.csv")
+    for path in ("/table?wait=1", "/columns?wait=1"):
+        shown = door.page.get(path).text
+        assert "The table of the spec cannot be read" in shown
+        assert "Take it: people.csv" in shown
+
+
 def test_another_way_of_reading_is_one_change_that_is_undone_at_once(door: Door) -> None:
     door.post("/table/choose", source="people.csv")
     before = door.spec

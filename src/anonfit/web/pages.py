@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 from starlette.datastructures import FormData, UploadFile
 
-from anonfit.errors import RequestError
+from anonfit.errors import AnonfitError, RequestError
 from anonfit.spec.kinds import Setting
 from anonfit.spec.parse import parse_toml
 from anonfit.spec.settings import SECTIONS
@@ -90,9 +90,13 @@ def first(request: Request) -> Response:
 
 
 @router.get("/table")
-def table(view: Shown, wait: bool = False) -> Response:
+def table(view: Shown, wait: bool = False, how: bool = False) -> Response:
     """Choose a table and see how it is read; tables that look like hierarchies stand apart."""
-    profile = view.look() if wait and view.source else view.profile
+    fault = None
+    try:
+        profile = view.look() if wait and view.source else view.profile
+    except AnonfitError as error:  # the table is gone, say: another one can be taken here
+        profile, fault = None, str(error)
     files = [
         {"name": name, "bytes": held, "is_hierarchy": any(word in name.lower() for word in ("hierarch", "taxonom"))}
         for name, held in view.space.tables()
@@ -107,15 +111,15 @@ def table(view: Shown, wait: bool = False) -> Response:
         }
         for setting in READING_SETTINGS
     ]
-    is_told = any(control["value"] for control in controls if control["name"] != "missing")
     return render(
         view,
         "table",
         profile=profile,
+        fault=fault,
         suspicions=_suspicions(view, profile),
         files=files,
         controls=controls,
-        is_told=is_told or view.data.get("missing", FIRST_MISSING) != FIRST_MISSING,
+        is_told=how or any(control["value"] for control in controls if control["name"] != "missing"),
     )
 
 
@@ -195,7 +199,7 @@ def reading(view: Shown, form: Form) -> Response:
         setting.name: _given(setting, field(form, setting.name)) for setting in READING_SETTINGS if setting.name in form
     }
     _reread(view, {key: value for key, value in {**view.data, **given}.items() if value is not None})
-    return to("/table")
+    return to("/table?how=1")
 
 
 def _given(setting: Setting, text: str) -> Any:
@@ -251,7 +255,10 @@ def columns(
     """Every column: its role, its type, its shape, and what is to be decided of it."""
     if view.source is None:
         return to("/table")
-    profile = view.look() if wait else view.profile
+    try:
+        profile = view.look() if wait else view.profile
+    except AnonfitError:
+        return to("/table?wait=1")
     rows = [
         {
             "name": name,

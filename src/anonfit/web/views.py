@@ -174,7 +174,8 @@ class WorkspaceView:
         if same.state == "cancelled":
             return "ready", say("verdict.cancelled", number=same.number), "explore"
         words = str(same.error["message"]) if same.error else ""
-        return "bad", say("verdict.failed", number=same.number, words=words), "explore"
+        is_asked = same.error is not None and same.error["kind"] == "Infeasible"
+        return "bad", say("verdict.failed", number=same.number, words=words), "demands" if is_asked else "explore"
 
     def steps(self, here: str) -> list[dict[str, Any]]:
         """The rail: each step, whether it is done, and how many decisions are open there."""

@@ -71,7 +71,7 @@
     const form = document.getElementById("tree");
     for (const box of form.querySelectorAll("input[name=node]")) box.checked = box.value === dragged;
     form.querySelector("[name=target]").value = group.dataset.path;
-    form.requestSubmit(form.querySelector("button[value=move]"));
+    form.querySelector("button[value=move]").click();  // htmx tells the button by its click
     dragged = null;
   });
 })();
