@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -320,6 +321,18 @@ def test_two_releases_of_one_table(tmp_path: Path) -> None:
     assert crossed.joint is not None
     assert crossed.joint.persons_below_k is not None
     assert crossed.joint.persons_below_k.persons >= K
+    head, _, lines = one.raw.write_csv().partition("\n")
+    (tmp_path / "raw.csv").write_text(f"{head}\n" + re.sub(",(?=[A-Z])", ", ", lines))
+    of_file = audit_release(one.path, source=tmp_path / "raw.csv", other=other.path, max_risk=0.01)
+    assert of_file.joint == crossed.joint  # however the blanks in the file are read, this is what both together tell
+    assert missed(of_file) == {"joint cells", "prosecutor risk"}
+
+
+def test_two_releases_of_other_rows_than_the_source_s_are_not_known_to_hold_together(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "one").write()
+    strangers = Folder(tmp_path / "other").raw.with_columns(country=pl.lit("nowhere"))
+    found = audit_release(folder, source=strangers, other=folder)
+    assert [finding.met for finding in found.findings if finding.name == "joint cells"] == [None]
 
 
 def test_data_that_is_not_yet_in_a_folder() -> None:

@@ -130,6 +130,13 @@ def test_sensitive_columns_of_which_something_is_asked_are_in_every_baseline() -
     assert value(found, "removed", learner="tree") < value(found, "original", learner="tree")
 
 
+def test_sensitive_columns_of_which_something_is_asked_are_no_hindrance_to_baselines() -> None:
+    asked = SPEC.replace('role = "insensitive"', 'role = "sensitive"').replace("k = 5", "k = 5\nattack_limit = 0.9")
+    asked += '[[privacy.diversity]]\ncolumn = "hours"\nmodel = "distinct-l"\nl = 2\n'
+    found = evaluated(asked=spec(asked), methods=["spec", "median", "original", "removed"], folds=2)
+    assert found.methods == ["spec", "median", "original", "removed"]
+
+
 def test_removed_sees_other_columns() -> None:
     frame = people(ROWS).with_columns(ill=pl.when(pl.col("hours") >= 30).then(pl.lit("yes")).otherwise(pl.lit("no")))
     found = evaluated(frame, methods=["removed"])

@@ -144,6 +144,19 @@ def test_a_messy_table_is_put_right_by_clicks(tmp_path: Path, browser: Browser) 
     server.end()
 
 
+def test_a_tree_is_edited_by_dragging(server: Server, tmp_path: Path, browser: Browser) -> None:
+    (tmp_path / "sex.csv").write_text("f;human;*\nm;human;*\nx;other;*\n")
+    page = opened(browser, server.link)
+    take(page, "people.csv")
+    step(page, "Columns")
+    page.locator("tbody", has=page.get_by_label("Role of sex", exact=True)).locator("a.hierarchy").click()
+    page.get_by_role("button", name="Use it").click()
+    other = page.locator(".tree li.group", has=page.get_by_label("other", exact=True)).last
+    page.locator(".tree li.leaf > label", has_text="m").last.drag_to(other.locator("> label"))
+    expect(other.locator("li.leaf")).to_have_count(2)
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
 @pytest.mark.slow
 def test_three_hundred_columns_stay_usable(tmp_path: Path, browser: Browser) -> None:
     names = ["age", "sex", *(f"answer_{number}" for number in range(298))]

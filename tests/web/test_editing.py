@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 import tomlkit
 from web_doors import SPEC, Door
 
 from anonfit.errors import RequestError
 from anonfit.spec.parse import parse_spec
+from anonfit.tables.profile import proposal_toml, propose
 from anonfit.tables.schema import Role
 from anonfit.web.editing import (
     add_demand,
@@ -83,6 +85,19 @@ def test_one_demand_of_several_is_taken_away() -> None:
         remove_demands(document, "illness", 0)
 
     assert [demand["model"] for demand in tomlkit.parse(edited(change))["privacy"]["diversity"]] == ["distinct-l"]
+
+
+def test_a_demand_takes_its_comment_with_it() -> None:
+    frame = pl.DataFrame(
+        {"age": [*range(60)] * 5, "income": [*range(50)] * 6, "diagnosis": ["flu", "gout", "mumps"] * 100}
+    )
+    proposed = proposal_toml(propose(frame, k=5), source="a.csv", taxonomies={})
+    assert proposed.count("# Without this") == 2
+    text = edited(lambda document: remove_demands(document, "diagnosis"), proposed)
+    assert [demand["column"] for demand in tomlkit.parse(text)["privacy"]["diversity"]] == ["income"]
+    assert [line for line in text.splitlines() if "# Without this" in line] == [
+        "# Without this a group may all have the same income."
+    ]
 
 
 def test_questions_are_settled_and_opened_again() -> None:

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
 import time
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,10 @@ from web_doors import OWN, SPEC, Door, people
 
 import anonfit.web
 from anonfit.tables.taxonomy_files import read_taxonomy
-from anonfit.web.answers import texts
+from anonfit.web.answers import say, texts
 from anonfit.web.demand_pages import PRESETS
-from anonfit.web.jobs import Jobs
+from anonfit.web.jobs import GONE, Jobs
+from anonfit.web.run_pages import group_bars, steps_of
 
 HOME = Path(anonfit.web.__file__).parent
 
@@ -47,12 +50,20 @@ def test_every_text_that_is_shown_is_there_and_none_is_idle() -> None:
     begun += ("explore.method_", "reading.", "table.here", "table.others")
     whole = {name for name in used if not name.endswith((".", "_"))}
     assert whole <= set(texts())
-    assert [name for name in texts() if name not in whole and not name.startswith(begun)] == []
+    shown = [name for name in texts() if name.removesuffix("_one") not in whole and not name.startswith(begun)]
+    assert shown == []
+
+
+def test_one_is_told_in_words_of_its_own() -> None:
+    assert say("verdict.questions", number=2).startswith("2 decisions are open")
+    assert say("verdict.questions", number=1).startswith("One decision is open")
+    assert say("runs.number", number=1) == "Run 1"
 
 
 def test_a_table_is_taken_and_everything_is_proposed(spec_of) -> None:
     proposed = tomllib.loads(spec_of.proposed)
     assert proposed["data"]["source"] == "people.csv"
+    assert proposed["output"]["format"] == "csv"
     assert {name: column["role"] for name, column in proposed["columns"].items()} == {
         "name": "identifier",
         "age": "quasi-identifier",
@@ -196,6 +207,8 @@ def test_runs_are_tried_shown_compared_and_handed_over(spec_of) -> None:
     door.jobs.wait(door.jobs.all("compare")[0].id, 60)
     compared = door.page.get(f"/explore?a={ids[0]}&b={ids[1]}").text
     assert "Both together" in compared
+    assert compared.count("Detail kept of age") == 1
+    assert len(re.findall(r'<th scope="col" colspan="2">Run \d', compared)) == 2
     for path in ("utility?records=1", "risk?records=1", "handover"):
         shown = door.page.get(f"/{path}{'&' if '?' in path else '?'}run={ids[0]}")
         assert shown.status_code == 200
@@ -209,6 +222,42 @@ def test_runs_are_tried_shown_compared_and_handed_over(spec_of) -> None:
     assert door.spec == (door.jobs.folder(ids[0]) / "spec.toml").read_text()
     door.post("/explore/remove", id=ids[1])
     assert len(door.jobs.all("run")) == 3
+
+
+def test_pages_are_about_the_run_of_the_spec_as_it_stands(door: Door) -> None:
+    (door.folder / "spec.toml").write_text(SPEC)
+    door.post("/explore/run")
+    door.post("/explore/try", ks="7", method=["blind"])
+    assert {door.jobs.wait(job.id, 120).state for job in door.jobs.all("run")} == {"done"}
+    for path in ("utility", "risk", "handover"):
+        shown = door.page.get(f"/{path}").text
+        assert re.search(r"selected>Run 1\n? *<|selected>Run 1<", shown), path
+    assert "The spec beside makes the same bytes" in door.page.get("/handover").text
+    other = door.page.get(f"/handover?run={door.jobs.all('run')[0].id}").text
+    assert "whose spec is not the one beside" in other
+    assert "The spec beside makes the same bytes" not in other
+    assert "Nobody is found with a probability above 0.2" in other
+
+
+def test_several_runs_are_told_in_their_order_and_cancelled_at_once(door: Door, monkeypatch) -> None:
+    monkeypatch.setattr(Jobs, "_has_room", lambda *_: False)
+    (door.folder / "spec.toml").write_text(SPEC)
+    door.post("/explore/try", ks="5,7", method=["purpose", "blind"])
+    page = door.page.get("/explore").text
+    assert "Run 1 is at work" in page
+    assert "Behind it wait 3 more" in page
+    assert page.count('data-head="k">7</td>') == 2
+    assert "Cancel all 4" in page
+    told = door.post("/explore/cancel", id=[job.id for job in door.jobs.all("run")])
+    assert "Cancel all" not in told.text
+    assert {job.state for job in door.jobs.all("run")} == {"cancelled"}
+
+
+def test_group_sizes_are_told_exactly_wherever_the_threshold_is_dragged() -> None:
+    persons = [{"low": 12, "high": 19, "groups": 2, "persons": {"persons": 30, "share": 0.5}}]
+    bars = group_bars([*persons, {"low": 20, "high": None, "groups": "fewer than 5", "persons": 30}])
+    assert [(bar["low"], bar["persons"], bar["groups"]) for bar in bars] == [(12, 30, 2), (20, 30, 0)]
+    assert steps_of(bars, 10) == [2, 3, 5, 10, 11, 12, 20]
 
 
 def test_every_step_has_help_before_there_is_any_run(door: Door) -> None:
@@ -239,6 +288,21 @@ def test_runs_that_break_k_together_are_told_without_being_asked(door: Door) -> 
     assert "were both handed over" in door.page.get("/explore").text
     door.post("/explore/remove", id=other)
     assert "were both handed over" not in door.page.get("/explore").text
+
+
+def test_runs_that_were_not_held_against_each_other_because_the_server_ended_are_so_later(door: Door) -> None:
+    (door.folder / "spec.toml").write_text(SPEC)
+    door.post("/explore/try", ks="5,7", method=["purpose"])
+    for job in door.jobs.all("run"):
+        door.jobs.wait(job.id, 120)
+    door.page.get("/explore")
+    asked = door.jobs.wait(door.jobs.all("together")[0].id, 120)
+    door.jobs._put(replace(asked, state="failed", error=GONE))
+    assert "Looking at whether two of these runs" in door.page.get("/explore").text
+    again = door.jobs.wait(door.jobs.all("together")[0].id, 120)
+    assert (again.id != asked.id, again.state) == (True, "done")
+    door.jobs._put(replace(again, state="failed", error={**GONE, "kind": "MemoryLimit", "message": "too much"}))
+    assert "could not be checked: too much" in door.page.get("/explore").text
 
 
 def test_a_run_comes_before_the_unasked_audit_of_others(door: Door) -> None:
@@ -280,7 +344,51 @@ def test_a_file_from_elsewhere_is_audited(spec_of) -> None:
     door.post("/risk/audit", source="people.csv", quasi_identifiers="age, sex", sensitive="illness", k="3")
     job = door.jobs.wait(door.jobs.all("audit")[0].id, 60)
     assert job.state == "done"
-    assert "k = 3 of age, sex (found" in door.page.get("/risk").text
+    shown = door.page.get("/risk").text
+    assert "k = 3 of age, sex (found" in shown
+    assert 'id="foreign-threshold"' in shown
+    assert "Persons above thresholds in use" in shown
+
+
+def test_what_looks_odd_is_answered_with_yes_or_no(door: Door) -> None:
+    rows = [f"{line},{-9 if row % 9 == 0 else 1 + row % 5}" for row, line in enumerate(people().splitlines()[1:])]
+    (door.folder / "odd.csv").write_text("name,age,sex,illness,visits\n" + "\n".join(rows) + "\n")
+    shown = door.post("/table/choose", source="odd.csv").text
+
+    def abouts(text: str) -> list[str]:
+        return [html.unescape(about) for about in re.findall(r'name="about" value="([^"]+)"', text)]
+
+    missing = next(about for about in abouts(shown) if "sentinel" in about)
+    before = door.spec
+    told = door.post("/table/suspicion", about=missing, answer="no").text
+    assert missing not in abouts(told)
+    assert door.spec == before
+    assert "is not there any more" in door.post("/table/suspicion", about=missing, answer="yes").text
+    (door.folder / ".anonfit-web" / "dismissed").unlink()
+    door.post("/table/suspicion", about=missing, answer="yes")
+    assert "-9" in read(door)["data"]["missing"]
+    codes = next(about for about in abouts(door.page.get("/table").text) if '"codes"' in about and '"visits"' in about)
+    told = door.post("/table/suspicion", about=codes, answer="yes").text
+    assert read(door)["columns"]["visits"]["type"] == "nominal"
+    assert codes not in abouts(told)
+
+
+def test_a_table_that_is_gone_is_told_where_another_one_can_be_taken(door: Door) -> None:
+    sent = {"file": ("sent.csv", people(60).encode())}
+    door.page.post("/table/upload", files=sent, headers={"origin": OWN})
+    door.post("/table/remove", source="uploads/sent.csv")
+    for path in ("/table?wait=1", "/columns?wait=1"):
+        shown = door.page.get(path).text
+        assert "The table of the spec cannot be read" in shown
+        assert "Take it: people.csv" in shown
+
+
+def test_another_way_of_reading_is_one_change_that_is_undone_at_once(door: Door) -> None:
+    door.post("/table/choose", source="people.csv")
+    before = door.spec
+    assert "1 columns" in door.post("/table/reading", delimiter="|").text
+    door.post("/spec/undo")
+    assert door.spec == before
 
 
 def test_answers_are_remembered_for_the_same_table_only(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:

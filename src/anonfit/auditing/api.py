@@ -35,6 +35,7 @@ from anonfit.auditing.request import (
 from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Finding
 from anonfit.errors import DataError, RecodingError, refuse_fork
 
+JOINT = "joint cells"
 _WAYS_TO_READ: tuple[dict[str, Any], ...] = ({}, {"stripped": True}, {"care": "."}, {"care": ","})
 
 
@@ -240,7 +241,7 @@ def audit_release(
     marketer = audited.marketer if audited.journalist is None else audited.prosecutor.average
     published = replace(_above(audited, slice(len(THRESHOLDS))), journalist=None, joint=None, marketer=marketer)
     claims = (*audited.findings, *check_report(opened, promise, published, retell))
-    by_caller = (f"{attacker} risk", "joint cells")
+    by_caller = (f"{attacker} risk", JOINT)
     own = tuple(replace(finding, claimed=finding.name not in by_caller) for finding in claims)
     audited = _above(audited, slice(len(THRESHOLDS), None))
     return replace(audited, findings=(*asked, *own), claims=promise.claims, not_recounted=not_recounted(opened))
@@ -359,11 +360,16 @@ def audit_data(
         except DataError as error:
             faults.append(error)
             continue
-        if audits[-1].passed:
+        if not _misread(audits[-1]):
             return audits[-1]
     if not audits:
         raise faults[0]
-    return audits[0]
+    return min(audits, key=_misread)
+
+
+def _misread(audited: Audit) -> int:
+    """How many findings are against a way to read the source; what only its caller asked of it says nothing of that."""
+    return sum(not finding.name.endswith((" risk", JOINT)) for finding in audited.missed)
 
 
 def read_other(

@@ -107,7 +107,11 @@ def all_findings(audit: Audit, request: Request, *, names: Sequence[str]) -> lis
         findings += _source(audit.source, request)
     if audit.joint is not None and audit.joint.cells_below_k is not None:
         below = audit.joint.cells_below_k
-        findings.append(_finding("joint cells", 0, below.value, met=not below.value, persons=below.persons))
+        if audit.joint.cells or not audit.rows:
+            findings.append(_finding("joint cells", 0, below.value, met=not below.value, persons=below.persons))
+        else:
+            sentence = "No row of the source is in both releases, so what they tell together was not counted."
+            findings.append(Finding("joint cells", 0, None, None, sentence))
     if audit.sorted is not None:
         order = "sorted" if audit.sorted else "not sorted"
         findings.append(_finding("row order", "sorted", order, met=audit.sorted))

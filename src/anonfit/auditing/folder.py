@@ -281,6 +281,7 @@ def _check_unjudged(spec: JsonObject, columns: Mapping[str, JsonObject]) -> None
     spec.part("method", {}).plain(_METHOD, columns)
     workload = spec.part("workload", {}).known(_WORKLOAD)
     workload.part("weights", {}).plain(columns, ())
+    workload.get("selections", int, 0)
     for column, _ in map(read_target, workload.get("targets", list, [])):
         if column not in columns:
             raise ReleaseError(f"The spec of the manifest has the target '{column}', which is none of its columns.")

@@ -23,7 +23,7 @@ from anonfit.metrics.queries import JUDGED, judge_queries, query_table
 from anonfit.metrics.registry import RecodedTable, figures
 from anonfit.release.bind import workload_of
 from anonfit.spec.learning import Asked
-from anonfit.spec.model import ColumnSpec, Spec
+from anonfit.spec.model import Spec
 from anonfit.tables.schema import Role, Schema, persons_in
 
 HOLDOUT, COMBINED, RAW_TEST = "holdout", "combined", "raw-test"
@@ -65,9 +65,9 @@ def learned(
     if isinstance(way, str):
         # One region for everything: it overlaps every selection, and nothing can be learned from its columns.
         way, k = method("median"), persons.total()
-        privacy = replace(spec.privacy, diversity=(), max_confidence=1.0, quasi_identifiers=())
-        plain = dict.fromkeys(spec.of_role(Role.SENSITIVE), ColumnSpec(Role.INSENSITIVE, release=True))
-        spec = replace(spec, privacy=privacy, columns={**spec.columns, **plain})  # nothing is asked of columns
+        waived = {name: replace(spec.columns[name], diversity="none") for name in spec.of_role(Role.SENSITIVE)}
+        asked = replace(spec.privacy, diversity=(), max_confidence=1.0, quasi_identifiers=(), attack_limit=1.0)
+        spec = replace(spec, columns={**spec.columns, **waived}, privacy=asked)
     assert k is not None
     return LearnedRecoding(way.recode(frame, spec, k, seed), schema, frame, persons, k)
 

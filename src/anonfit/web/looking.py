@@ -32,6 +32,8 @@ from anonfit.tables.taxonomy_files import read_taxonomy
 SHOWN_ROWS, LONGEST, BARS, MOST_VALUES = 50, 60, 14, 5000
 SENTINELS = (-9, -99, -999, -9999, -1, 99, 999, 9999, 99999)
 FEW_CODES = 12
+PARTS = {"d": "day", "m": "month", "Y": "year", "y": "year"}
+"""Of dates, in words."""
 LARGEST_HIERARCHY = 4 << 20
 
 
@@ -131,9 +133,13 @@ def _suspicions(proposal: Proposal, frame: pl.DataFrame) -> Iterator[dict[str, A
         if texts := [text for text in profile.missing_texts if text]:
             yield _suspicion("missing_texts", column, texts, {"missing": texts})
         if other := profile.date_format_alternative:
-            yield _suspicion("date_format", column, [str(profile.date_format), str(other)], {"date_format": other})
+            words = [
+                re.sub("%(.)", lambda part: PARTS.get(part[1], part[0]), str(way))
+                for way in (profile.date_format, other)
+            ]
+            yield _suspicion("date_format", column, words, {"date_format": other})
         if profile.shape == "numbers with a decimal comma":
-            yield _suspicion("decimal_comma", column, [], {})
+            yield _suspicion("decimal_comma", column, [], {"decimal": ","})
         if series.dtype.is_integer() and column.type == "continuous":
             yield from _of_numbers(column, series.drop_nulls())
 

@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
+import tomlkit
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 from starlette.datastructures import FormData, UploadFile
 
-from anonfit.errors import RequestError
+from anonfit.errors import AnonfitError, RequestError
 from anonfit.spec.kinds import Setting
 from anonfit.spec.parse import parse_toml
 from anonfit.spec.settings import SECTIONS
 from anonfit.tables.schema import ColumnType, Role
-from anonfit.tables.sources import is_database
+from anonfit.tables.sources import FORMATS, format_of, is_database
 from anonfit.web.answers import say, texts
 from anonfit.web.editing import UNTYPED, set_role, set_type, set_value, settle
 from anonfit.web.views import FIRST_MISSING, WorkspaceView, back, flash, render, to, view_of
@@ -87,9 +90,13 @@ def first(request: Request) -> Response:
 
 
 @router.get("/table")
-def table(view: Shown, wait: bool = False) -> Response:
+def table(view: Shown, wait: bool = False, how: bool = False) -> Response:
     """Choose a table and see how it is read; tables that look like hierarchies stand apart."""
-    profile = view.look() if wait and view.source else view.profile
+    fault = None
+    try:
+        profile = view.look() if wait and view.source else view.profile
+    except AnonfitError as error:  # the table is gone, say: another one can be taken here
+        profile, fault = None, str(error)
     files = [
         {"name": name, "bytes": held, "is_hierarchy": any(word in name.lower() for word in ("hierarch", "taxonom"))}
         for name, held in view.space.tables()
@@ -104,7 +111,22 @@ def table(view: Shown, wait: bool = False) -> Response:
         }
         for setting in READING_SETTINGS
     ]
-    return render(view, "table", profile=profile, files=files, controls=controls)
+    return render(
+        view,
+        "table",
+        profile=profile,
+        fault=fault,
+        suspicions=_suspicions(view, profile),
+        files=files,
+        controls=controls,
+        is_told=how or any(control["value"] for control in controls if control["name"] != "missing"),
+    )
+
+
+def _suspicions(view: WorkspaceView, profile: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """What looks odd and was not answered with No, each with what it is known by."""
+    told = [{**each, "key": json.dumps([view.source, each])} for each in (profile or {}).get("suspicions", ())]
+    return [each for each in told if each["key"] not in view.space.dismissed()]
 
 
 def _typed(value: Any) -> str:
@@ -144,9 +166,13 @@ def _take(request: Request, view: WorkspaceView, data: Mapping[str, Any]) -> Res
 
 
 def _propose(view: WorkspaceView, data: Mapping[str, Any]) -> None:
-    """Write the spec that is proposed for a table."""
-    view.space.write(view.look(data)["spec"])
-    _set_data(view, data)
+    """Write the spec that is proposed for a table; its release is a file of the same kind, where that can be."""
+    document = tomlkit.parse(view.look(data)["spec"])
+    for key, value in data.items():
+        set_value(document, ("data", key), value)
+    if not is_database(data["source"]) and (kind := format_of(Path(data["source"])).name) in FORMATS:
+        set_value(document, ("output", "format"), kind)
+    view.space.write(tomlkit.dumps(document))
 
 
 def _set_data(view: WorkspaceView, data: Mapping[str, Any]) -> None:
@@ -173,7 +199,7 @@ def reading(view: Shown, form: Form) -> Response:
         setting.name: _given(setting, field(form, setting.name)) for setting in READING_SETTINGS if setting.name in form
     }
     _reread(view, {key: value for key, value in {**view.data, **given}.items() if value is not None})
-    return to("/table")
+    return to("/table?how=1")
 
 
 def _given(setting: Setting, text: str) -> Any:
@@ -197,19 +223,23 @@ def _reread(view: WorkspaceView, data: Mapping[str, Any]) -> None:
 
 @router.post("/table/suspicion")
 def suspicion(view: Shown, form: Form) -> Response:
-    """Answer a suspicion: it is what it looks like."""
-    number = field(form, "number")
-    held = (view.profile or {}).get("suspicions", [])
-    if not number.isdigit() or int(number) >= len(held):
+    """Answer a suspicion: it is what it looks like, or it is not."""
+    key = field(form, "about")
+    held = next((each for each in _suspicions(view, view.profile) if each["key"] == key), None)
+    if held is None:
         raise RequestError(say("table.gone"))
-    column, edit = held[int(number)]["column"], held[int(number)]["edit"]
-    if "missing" in edit:
-        _reread(
-            view, {**view.data, "missing": list(dict.fromkeys([*view.data.get("missing", [""]), *edit["missing"]]))}
-        )
-    elif "type" in edit:
+    column, edit = held["column"], held["edit"]
+    is_so = field(form, "answer") != "no"
+    if is_so and "missing" in edit:
+        known = view.data.get("missing", [""])
+        _reread(view, {**view.data, "missing": list(dict.fromkeys([*known, *edit["missing"]]))})
+    elif is_so and "decimal" in edit:
+        _reread(view, {**view.data, **edit})
+    else:
+        view.space.dismiss(key)
+    if is_so and "type" in edit:
         view.space.edit(lambda document: set_type(document, column, edit["type"]))
-    elif "date_format" in edit:
+    elif is_so and "date_format" in edit:
         place = ("columns", column, "date_format")
         view.space.edit(lambda document: set_value(document, place, edit["date_format"]))
     return to("/table")
@@ -225,7 +255,10 @@ def columns(
     """Every column: its role, its type, its shape, and what is to be decided of it."""
     if view.source is None:
         return to("/table")
-    profile = view.look() if wait else view.profile
+    try:
+        profile = view.look() if wait else view.profile
+    except AnonfitError:
+        return to("/table?wait=1")
     rows = [
         {
             "name": name,
@@ -238,8 +271,6 @@ def columns(
         if find.lower() in name.lower()
         and (f"columns.{name}" in view.questions if role == "open" else role in ("", held.get("role")))
     ]
-    asked = {"columns": view.of_role(Role.QUASI_IDENTIFIER), "k": view.k}
-    combined = (view.ask if combine and asked["columns"] else view.asked)("combinations", asked)
     return render(
         view,
         "columns",
@@ -250,10 +281,26 @@ def columns(
         role=role,
         roles=list(Role),
         types=list(ColumnType),
-        combined=combined,
+        **_uniqueness(view, combine=combine),
         offered=offered_hierarchies(view),
         counts={each: len(view.of_role(each)) for each in Role},
     )
+
+
+def _uniqueness(view: WorkspaceView, *, combine: bool) -> dict[str, Any]:
+    """Who is unique by each quasi-identifier, and by several together, if that was asked; what tells most is first."""
+    names = view.of_role(Role.QUASI_IDENTIFIER)
+    seen = [(name, view.seen[name]) for name in names if name in view.seen]
+    alone = [{"columns": [name], "unique": one["unique_share"], "separation": one["separation"]} for name, one in seen]
+    found = (view.ask if combine and names else view.asked)("combinations", {"columns": names, "k": view.k}) or {}
+    return {
+        "alone": sorted(alone, key=lambda each: (-round(each["unique"], 3), -each["separation"])),
+        "combined": sorted(
+            (each for each in found.get("combinations", ()) if len(each["columns"]) > 1),
+            key=lambda each: (-each["unique"], -each["below_k"]),
+        ),
+        "left_out": found.get("left_out", ()),
+    }
 
 
 def offered_hierarchies(view: WorkspaceView) -> dict[str, str]:

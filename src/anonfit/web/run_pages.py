@@ -52,6 +52,7 @@ def explore(view: Shown, a: str = "", b: str = "") -> Response:
     compared = view.jobs.all("compare")
     auditing = together.ask(view)
     chosen = next((job for job in compared if job.params.get("runs") == [a, b]), None) if a and b else None
+    done = {job.id: job for job in view.runs if job.state == "done"}
     return render(
         view,
         "explore",
@@ -59,8 +60,10 @@ def explore(view: Shown, a: str = "", b: str = "") -> Response:
         busy=auditing or any(not job.is_over for job in (*view.runs, *compared)),
         auditing=auditing,
         broken=together.broken(view),
+        unchecked=together.unchecked(view),
         map=risk_map([run for run in runs if run["result"]]),
         compared=_shown(view, chosen),
+        sides=[_side(view, done[run]) for run in (a, b) if chosen is not None and run in done],
         pair=(a, b),
         tried=TRIED,
     )
@@ -79,9 +82,16 @@ def _shown(view: WorkspaceView, job: Job | None) -> Any:
         "stages": len(stages),
         "seconds": None if job.started is None or job.ended is None else job.ended - job.started,
         "result": view.jobs.result(job.id) if job.state == "done" else None,
+        "k": job.params.get("k"),
         "mine": job.params.get("mark") == view.mark,
         "handed": bool(job.params.get("handed")),
     }
+
+
+def _side(view: WorkspaceView, job: Job) -> dict[str, Any]:
+    """What stands of a run beside another one."""
+    detail = _read_json(view, job, "report.json").get("detail") or []
+    return {**_shown(view, job), "detail": {each["column"]: each["kept"] for each in detail}}
 
 
 @router.post("/explore/run")
@@ -95,10 +105,10 @@ def _start(view: WorkspaceView, text: str, *, title: str) -> Job:
     """Start the run of a spec; one with faults or open questions is refused before."""
     if view.questions:
         raise RequestError(say("verdict.questions", number=len(view.questions)))
-    parse_spec(text, folder=view.space.root)
+    k = parse_spec(text, folder=view.space.root).privacy.k
     view.space.contain(view.tables)
     together.make_way(view)
-    return view.jobs.submit("run", {"mark": mark(text), "title": title, "table": view.table}, spec=text)
+    return view.jobs.submit("run", {"mark": mark(text), "title": title, "k": k, "table": view.table}, spec=text)
 
 
 @router.post("/explore/try")
@@ -129,9 +139,12 @@ def _varied(view: WorkspaceView, k: int, method: str) -> str:
 
 @router.post("/explore/cancel")
 def cancel(request: Request, view: Shown, form: Form) -> Response:
-    """End a run."""
-    view.jobs.cancel(field(form, "id"))
-    view.jobs.wait(field(form, "id"), 3)
+    """End a run, or several."""
+    names = [str(name) for name in form.getlist("id")]
+    for name in names:
+        view.jobs.cancel(name)
+    for name in names:
+        view.jobs.wait(name, 3)
     return back(request, "/explore")
 
 
@@ -164,9 +177,12 @@ def compare(view: Shown, form: Form) -> Response:
 
 
 def _chosen(view: WorkspaceView, run: str) -> tuple[Job | None, dict[str, Any]]:
-    """The run that a page is about, the one named or else the newest that is done, and what such pages show of it."""
+    """The run that a page is about, and what such pages show of it: the one named, else that of the spec as it
+    stands, else the newest.
+    """
     done = [job for job in view.runs if job.state == "done"]
-    job = next((job for job in done if job.id == run), done[0] if done else None)
+    fitting = sorted(done, key=lambda job: (job.id != run, job.params.get("mark") != view.mark))
+    job = fitting[0] if fitting else None
     report = None if job is None else _read_json(view, job, "report.json")
     return job, {"job": _shown(view, job), "done": done, "report": report}
 
@@ -202,7 +218,7 @@ def evaluate(view: Shown, form: Form) -> Response:
 @router.get("/risk")
 def risk(view: Shown, run: str = "", records: bool = False, audit: str = "") -> Response:
     """What a run protects, and what the raw table did not; or what a file from elsewhere protects."""
-    job, shown = _chosen(view, run)
+    _, shown = _chosen(view, run)
     asked = {"columns": view.of_role(Role.QUASI_IDENTIFIER), "k": view.k}
     audits = view.jobs.all("audit")
     foreign = next((each for each in audits if each.id == audit), audits[0] if audits else None)
@@ -212,7 +228,8 @@ def risk(view: Shown, run: str = "", records: bool = False, audit: str = "") -> 
         **shown,
         alone=(view.ask if records and view.source and asked["columns"] else view.asked)("records", asked),
         records=records,
-        sizes=None if job is None else group_bars(shown["report"]["group_sizes"]),
+        group_bars=group_bars,
+        steps_of=steps_of,
         foreign=_shown(view, foreign),
         files=view.space.tables(),
     )
@@ -368,7 +385,14 @@ def group_bars(sizes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for entry in sizes:
         low, high = entry["low"], entry["high"]
         name = str(low) if low == high else f"{low}–{high}" if high is not None else f"≥ {low}"
-        if (persons := _number(entry["persons"])) is not None:
-            groups = int(_number(entry["groups"]) or 0)
-            bars.append({"name": name, "low": low, "persons": int(persons), "groups": groups})
+        counts = (entry["persons"], entry["groups"])
+        persons, groups = (count.get("persons") if isinstance(count, Mapping) else count for count in counts)
+        if isinstance(persons, int):
+            bars.append({"name": name, "low": low, "persons": persons, "groups": groups if type(groups) is int else 0})
     return bars
+
+
+def steps_of(bars: Sequence[Mapping[str, Any]], k: int) -> list[int]:
+    """The smallest groups that one may ask for such that the bars tell exactly who lies below."""
+    lows = [int(bar["low"]) for bar in bars]
+    return sorted({*lows, *(size for size in (2, 3, 5, 11, 20, k) if size <= min(lows))})

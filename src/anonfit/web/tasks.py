@@ -122,8 +122,7 @@ def _rows(task: Task) -> dict[str, Any]:
     recoded = recoding.apply(frame.select(names), unseen="suppress")
     groups = recoded.select(pl.struct(names).rank("dense").alias("group"))["group"].to_numpy()
     first = np.random.default_rng(int(task.params.get("seed", 0))).permutation(np.unique(groups))[:6]
-    chosen = np.flatnonzero(np.isin(groups, first))
-    chosen = chosen[np.argsort(groups[chosen], kind="stable")][:60]
+    chosen = np.concatenate([np.flatnonzero(groups == group)[:10] for group in np.sort(first)])
     return {
         "columns": names,
         "before": _texts(frame.select(names)[chosen]),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, TypeAlias
 
+from anonfit.web.jobs import GONE, Job
 from anonfit.web.views import WorkspaceView
 
 Pair: TypeAlias = tuple[str, str]
@@ -45,11 +46,22 @@ def ask(view: WorkspaceView) -> bool:
         return True
     if any(not job.is_over for job in view.runs):
         return False
-    known = {tuple(pair) for job in jobs if job.state != "cancelled" for pair in job.params["pairs"]}
+    asked = [job for job in jobs if job.state == "done" or _has_failed(job)]
+    known = {tuple(pair) for job in asked for pair in job.params["pairs"]}
     due = [list(pair) for pair in pairs_of(view) if pair not in known]
     if due:
         view.jobs.submit("together", {"pairs": due, "title": "together"})
     return bool(due)
+
+
+def _has_failed(job: Job) -> bool:
+    """Whether asking again would be in vain; one that ended with its server did not fail."""
+    return job.error is not None and job.error["kind"] != GONE["kind"]
+
+
+def unchecked(view: WorkspaceView) -> str | None:
+    """Why some runs could not be held against each other, if that is so."""
+    return next((job.error["message"] for job in view.jobs.all("together") if job.error and _has_failed(job)), None)
 
 
 def make_way(view: WorkspaceView) -> None:

@@ -147,11 +147,12 @@ class WorkspaceView:
         """One line on how things stand: its kind, its words, and the step where something is to be done."""
         if self.source is None:
             return "open", say("verdict.no_table"), "table"
-        for job in self.runs:
-            if not job.is_over:
-                stages = self.jobs.stages(job.id)
-                name = stages[-1]["stage"] if stages else say("verdict.waiting")
-                return "busy", say("verdict.running", number=job.number, stage=name), "explore"
+        if busy := [job for job in self.runs if not job.is_over]:
+            job = min(busy, key=lambda job: (job.state != "running", job.number))
+            stages = self.jobs.stages(job.id)
+            name = stages[-1]["stage"] if stages else say("verdict.waiting")
+            words = say("verdict.running", number=job.number, stage=name)
+            return "busy", words + (say("verdict.behind", number=len(busy) - 1) if busy[1:] else ""), "explore"
         if self.questions:
             where = "columns" if any(place.startswith("columns.") for place in self.questions) else "demands"
             return "open", say("verdict.questions", number=len(self.questions)), where
@@ -173,7 +174,8 @@ class WorkspaceView:
         if same.state == "cancelled":
             return "ready", say("verdict.cancelled", number=same.number), "explore"
         words = str(same.error["message"]) if same.error else ""
-        return "bad", say("verdict.failed", number=same.number, words=words), "explore"
+        is_asked = same.error is not None and same.error["kind"] == "Infeasible"
+        return "bad", say("verdict.failed", number=same.number, words=words), "demands" if is_asked else "explore"
 
     def steps(self, here: str) -> list[dict[str, Any]]:
         """The rail: each step, whether it is done, and how many decisions are open there."""

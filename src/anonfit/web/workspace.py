@@ -141,6 +141,16 @@ class Workspace:
             path.unlink(missing_ok=True)
         return sum(path.parent.name == UPLOADS for path in old)
 
+    def dismissed(self) -> list[str]:
+        """What looked odd, and is not: by what the page knows it."""
+        path = self.state / "dismissed"
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+    def dismiss(self, key: str) -> None:
+        """Say that something is not as odd as it looks."""
+        with self.lock:
+            replace_text(self.state / "dismissed", "".join(f"{line}\n" for line in [*self.dismissed(), key]))
+
     # --- the spec -----------------------------------------------------------------------------------------------
 
     def read(self) -> str:

@@ -7,9 +7,10 @@
     for (const part of form.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(chosen.value);
   };
   const threshold = (box) => {
-    const sizes = JSON.parse(box.dataset.sizes), input = box.querySelector("input"), out = box.querySelector("output");
-    const all = sizes.reduce((sum, bar) => sum + bar.persons, 0) || 1, least = Number(input.value);
+    const sizes = JSON.parse(box.dataset.sizes), steps = JSON.parse(box.dataset.steps), input = box.querySelector("input"), out = box.querySelector("output");
+    const all = sizes.reduce((sum, bar) => sum + bar.persons, 0) || 1, least = steps[Number(input.value)];
     const below = sizes.reduce((sum, bar) => sum + (bar.low < least ? bar.persons : 0), 0);
+    input.setAttribute("aria-valuetext", least);
     out.textContent = `${least}: ${(100 * below / all).toFixed(1)} % ${box.dataset.words}`;
     for (const bar of box.querySelectorAll("rect[data-low]")) bar.classList.toggle("below", Number(bar.dataset.low) < least);
   };
@@ -37,6 +38,10 @@
   document.addEventListener("change", (event) => {
     const form = event.target.closest(".builder, .models");
     if (form) show(form);
+    if (event.target.matches("[data-column]")) {
+      const list = [...document.querySelectorAll("datalist[data-values]")].find((each) => each.dataset.values === event.target.value);
+      event.target.closest(".condition").querySelector("[name=value]").setAttribute("list", list?.id ?? "");
+    }
     if (event.target.matches("[data-all]"))
       for (const box of document.querySelectorAll(`input[name=${event.target.dataset.all}]`)) box.checked = event.target.checked;
   });
@@ -66,7 +71,7 @@
     const form = document.getElementById("tree");
     for (const box of form.querySelectorAll("input[name=node]")) box.checked = box.value === dragged;
     form.querySelector("[name=target]").value = group.dataset.path;
-    form.requestSubmit(form.querySelector("button[value=move]"));
+    form.querySelector("button[value=move]").click();  // htmx tells the button by its click
     dragged = null;
   });
 })();
