@@ -117,7 +117,7 @@ def _panel(settings: Settings, name: str, rows: Sequence[dict[str, object]]) -> 
 BOUNDING_REGIONS = Experiment(
     "R40",
     "Bounding regions",
-    "KDD 2006, figure 3 and section 5.1",
+    "KDD 2006, figure 3 and section 4.2",
     (),
     "The basic algorithm maps rows to their bounding region; models learn from the ends of regions.",
     f"No accuracy changes by {LITTLE:g} points, and InfoGain stays above Median.",

@@ -148,7 +148,7 @@ def _experiment(name: str, of: CensusClass, title: str, folds: str) -> Experimen
     return Experiment(
         name,
         title,
-        "KDD 2006, section 5.2 (figure 9 c)",
+        "KDD 2006, section 4.4 (figure 9 c)",
         ("C4",),
         "A random forest overfits the original data, so that one learned from a release can be better; ranked "
         "selection of columns by information gain on the original does not improve it for any number of columns.",
