@@ -106,40 +106,9 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
     total, ks = _scale(settings)
     found = {shape: gave[place * len(ks) : (place + 1) * len(ks)] for place, shape in enumerate(SHAPES)}
     main = found[TAXONOMIES]
-    rows = [
-        {
-            "column": name,
-            "k": k,
-            "NCP, spread-only": round(part[name][SPREAD]["ncp"], 4),
-            "NCP, weight-only": round(part[name][WEIGHT]["ncp"], 4),
-            "WDM, spread-only": round(part[name][SPREAD]["wdm"] / 1e6, 3),
-            "WDM, weight-only": round(part[name][WEIGHT]["wdm"] / 1e6, 3),
-            "they disagree": _disagree(part[name]),
-        }
-        for name in MONDRIAN_COLUMNS
-        for k, part in zip(ks, main, strict=True)
-    ]
-    worse = [f"{row['column']}, k = {row['k']}" for row in rows if row["NCP, weight-only"] > row["NCP, spread-only"]]
+    rows = [_row(name, k, part[name]) for name in MONDRIAN_COLUMNS for k, part in zip(ks, main, strict=True)]
     differ = [row for row in rows if row["they disagree"]]
     scores = dict(_scores(found))
-    orders = {reading: sorted(score, key=lambda name: score[name]) for reading, score in scores.items()}
-    agree = [reading for reading, score in scores.items() if _are_best(score)]
-    literal = orders[LITERAL]
-    checks = (
-        Check(
-            "NCP of the weighted column is never worse than spread-only",
-            not worse,
-            not worse,
-            f"worse in {len(worse)} of {len(rows)} cases" + (f" ({'; '.join(worse)})" if worse else ""),
-        ),
-        Check(
-            "age and sex have the best WDM",
-            LITERAL in agree,
-            bool(agree),
-            f"{LITERAL}: {', '.join(literal[:3])}; age and sex come first under {len(agree)} of {len(orders)} readings"
-            + (f" ({'; '.join(agree)})" if agree else ""),
-        ),
-    )
     notes = (
         "WDM (in millions) is of the weighted column alone; NCP is measured by the range of the rows. WDM and NCP "
         f"disagree in {len(differ)} of {len(rows)} cases which of the two releases tells more of the column: labels of "
@@ -147,13 +116,44 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
         "few that do not.",
         "The best columns under each reading, over all k, with their share of the largest, of what spread-only has, or "
         "how far they are from the raw table: "
-        + "; ".join(f"{reading}: {_first_three(scores[reading], order)}" for reading, order in orders.items())
+        + "; ".join(f"{reading}: {_first_three(score)}" for reading, score in scores.items())
         + ".",
         "Sex has two values and is the widest column of every region until it is split, so it is split first with and "
         "without a weight: its WDM is that of the raw table at every k, and no weight changes it."
         + _bound(main, total),
     )
-    return Result(pl.DataFrame(rows), _figure(ks, main), checks, notes)
+    return Result(pl.DataFrame(rows), _figure(ks, main), (_never_worse(rows), _best_by_wdm(scores)), notes)
+
+
+def _row(name: str, k: int, column: Measured) -> dict[str, Any]:
+    return {
+        "column": name,
+        "k": k,
+        "NCP, spread-only": round(column[SPREAD]["ncp"], 4),
+        "NCP, weight-only": round(column[WEIGHT]["ncp"], 4),
+        "WDM, spread-only": round(column[SPREAD]["wdm"] / 1e6, 3),
+        "WDM, weight-only": round(column[WEIGHT]["wdm"] / 1e6, 3),
+        "they disagree": _disagree(column),
+    }
+
+
+def _never_worse(rows: Sequence[Mapping[str, Any]]) -> Check:
+    worse = [f"{row['column']}, k = {row['k']}" for row in rows if row["NCP, weight-only"] > row["NCP, spread-only"]]
+    found = f"worse in {len(worse)} of {len(rows)} cases" + (f" ({'; '.join(worse)})" if worse else "")
+    return Check("NCP of the weighted column is never worse than spread-only", not worse, not worse, found)
+
+
+def _best_by_wdm(scores: Mapping[str, Mapping[str, float]]) -> Check:
+    agree = [reading for reading, score in scores.items() if _are_best(score)]
+    found = (
+        f"{LITERAL}: {', '.join(_ordered(scores[LITERAL])[:3])}; age and sex come first under {len(agree)} of "
+        f"{len(scores)} readings" + (f" ({'; '.join(agree)})" if agree else "")
+    )
+    return Check("age and sex have the best WDM", LITERAL in agree, bool(agree), found)
+
+
+def _ordered(score: Mapping[str, float]) -> list[str]:
+    return sorted(score, key=lambda name: score[name])
 
 
 def _are_best(score: Mapping[str, float]) -> bool:
@@ -175,10 +175,12 @@ def _bound(parts: Sequence[Measured], total: int) -> str:
     )
 
 
-def _first_three(score: Mapping[str, float], order: Sequence[str]) -> str:
+def _first_three(score: Mapping[str, float]) -> str:
     """The best three columns, each with its share of the worst, or of what spread-only has."""
     worst = max(*score.values(), 1.0)
-    return ", ".join(f"{name} {score[name] / worst if worst > 100 else score[name]:.3f}" for name in order[:3])
+    return ", ".join(
+        f"{name} {score[name] / worst if worst > 100 else score[name]:.3f}" for name in _ordered(score)[:3]
+    )
 
 
 def _scores(found: Mapping[str, Sequence[Measured]]) -> Iterator[tuple[str, dict[str, float]]]:
