@@ -13,7 +13,7 @@ import pytest
 from anonfit_papers.reproduction import bounding_regions, census_numbers, forest_overfits, projection
 from anonfit_papers.reproduction.bounding_regions import BOUNDING_REGIONS, BOX, WHOLE
 from anonfit_papers.reproduction.census_numbers import CENSUS_NUMBERS
-from anonfit_papers.reproduction.census_parts import PAPERS_BALANCE, PAPERS_NUMBER, cells, fold_count
+from anonfit_papers.reproduction.census_parts import PAPERS_NUMBER, cells
 from anonfit_papers.reproduction.contraceptives import CONTRACEPTIVES
 from anonfit_papers.reproduction.forest_overfits import FOREST, FOREST_OVERFITS, TRAINING
 from anonfit_papers.reproduction.frame import Settings, Verdict
@@ -46,9 +46,7 @@ def _divided(rival: float, at_two: float) -> dict[str, Any]:
 @pytest.mark.parametrize(("infogain", "verdict"), [(70.0, Verdict.HOLDS), (50.0, Verdict.FAILS)])
 def test_columns_left_out_by_a_rival_that_loses_more(infogain: float, verdict: Verdict) -> None:
     after = {ORIGINAL: 66.0, INFOGAIN: infogain, TDS: 56.0, MEDIAN: 68.0}
-    gave = [
-        {"accuracy": [76.0, 75.0, 74.0, after[method], 55.0]} for _, method in projection._cells(PAPERS_BALANCE, FULL)
-    ]
+    gave = [{"accuracy": [76.0, 75.0, 74.0, after[method], 55.0]} for _, method in projection._cells(FULL)]
     assert PROJECTION.judge(FULL, gave).verdict == verdict
 
 
@@ -82,7 +80,7 @@ def test_forests_that_do_not_overfit_or_are_helped(
     gave: list[dict[str, Any]] = [
         {FOREST: tested[cell.method] + draw.normal() / 100, TRAINING: trained} for cell in cells(FULL)
     ]
-    gave += [{"accuracy": [chosen + 0.2 * (-1) ** fold, 75.0]} for fold in range(fold_count(FULL, PAPERS_BALANCE))]
+    gave += [{"accuracy": [chosen + 0.2 * (-1) ** fold, 75.0]} for fold in range(10)]
     assert FOREST_OVERFITS.judge(FULL, gave).verdict == verdict
 
 

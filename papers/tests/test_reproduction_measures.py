@@ -25,7 +25,7 @@ from anonfit_papers.reproduction import (
     synthetic_accuracy,
 )
 from anonfit_papers.reproduction.census_accuracy import CENSUS_ACCURACY
-from anonfit_papers.reproduction.census_parts import PAPERS_BALANCE, Cell, cells, gave_of
+from anonfit_papers.reproduction.census_parts import Cell, cells, gave_of
 from anonfit_papers.reproduction.comparing import correlation, difference, mean_and_error, rank_correlation
 from anonfit_papers.reproduction.entropy_and_size import ENTROPY_AND_SIZE
 from anonfit_papers.reproduction.frame import Settings, Verdict
@@ -115,7 +115,7 @@ def test_bounding_boxes_are_around_the_rows_of_a_region_and_inside_it() -> None:
 def groups_gave(lost: float) -> list[dict[str, float]]:
     """Accuracies by random groups: Median 10 points behind, and InfoGain losing so much with ten groups and more."""
     full = Settings(quick=False, folder=None)
-    of = random_groups._cells(PAPERS_BALANCE, full)
+    of = random_groups._cells(full)
     return [{"accuracy": 70.0 + 10 * (method == INFOGAIN) - lost * (groups >= 10)} for _, method, groups in of]
 
 
@@ -279,7 +279,7 @@ def test_census_accuracy_is_judged_at_every_k(
     monkeypatch.setattr(census_accuracy, "rows_in_words", lambda *_: "")
     result = CENSUS_ACCURACY.judge(full, census_gave(infogain, noise))
     assert result.verdict == verdict
-    assert len(result.table) == 3 * len(PAPERS_BALANCE.ks)
+    assert len(result.table) == 3 * len(census_parts.KS)
 
 
 def test_adult_is_held_to_larger_k_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,7 +300,7 @@ def entropy_gave(by_size: float) -> list[dict[str, Any]]:
     gave = []
     for cell in cells(Settings(quick=False, folder=None)):
         place = entropy_and_size.METHODS.index(cell.method) if cell.method != ORIGINAL else 0
-        size, entropy = float(cell.k * (place + 1)), 0.3 + 0.1 * place + 0.05 * PAPERS_BALANCE.ks.index(cell.k or 2)
+        size, entropy = float(cell.k * (place + 1)), 0.3 + 0.1 * place + 0.05 * census_parts.KS.index(cell.k or 2)
         gave.append({"j48": 90 - 10 * entropy - by_size * size, "entropy": entropy, "size": size})
     return gave
 

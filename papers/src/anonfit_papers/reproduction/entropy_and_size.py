@@ -110,7 +110,8 @@ def _experiment(name: str, of: CensusClass, title: str, folds: str) -> Experimen
         "Average class size does not tell how accurate a model will be; the conditional entropy of the class does: low "
         "entropy means high accuracy.",
         "The correlation of accuracy with entropy is negative, and stronger than that with average class size.",
-        f"{of.reading} All methods and k are looked at together, since the paper's curves are.",
+        f"{of.reading} All methods and k are looked at together, since the paper's curves are; other k move both "
+        "correlations.",
         CENSUS_SHARES[of],
         f"{J48_SETTINGS}.",
         partial(learned_parts, of=of),
