@@ -15,6 +15,8 @@ from anonfit_papers.genetic_search import SUPPRESSED, GeneticSearch, cost_of_par
 from anonfit_papers.joint_heuristic import JointMondrian, Run, Score
 from anonfit_papers.naive_bayes import NaiveBayes
 from anonfit_papers.plain_id3 import PlainId3
+from anonfit_papers.reproduction.frame import Settings, Verdict
+from anonfit_papers.reproduction.joint_score import EVEN, JOINT, JOINT_SCORE, WAYS
 
 SCHOOLS = {
     "name": "*",
@@ -199,3 +201,35 @@ def test_a_weighted_column_is_split_before_others() -> None:
     ages = [stop - first for region in made.regions for first, stop in [region.runs[0]]]
     assert max(widths) < 59 / 2
     assert max(ages) == made.columns[0].size
+
+
+def test_by_its_best_no_heuristic_is_small_by_its_nature() -> None:
+    merits = np.array([[0.02, 0.0, 0.0, 0.40], [0.01, 0.0, 0.0, 0.45]])  # gains are small shares, evenness is not
+    assert Score(gain=1.0, evenness=0.5).chosen(merits) == 1
+    assert Score(gain=1.0, evenness=0.5, by_best=True).chosen(merits) == 0
+    assert Score(gain=1.0).chosen(merits[::-1]) == 1
+    assert Score(precision=1.0, by_best=True).chosen(merits) == 0  # alike: the first
+
+
+def joint_gave(joint: float) -> list[dict[str, dict[str, float]]]:
+    """What R41 is judged by: every way at 80 and 30, evenness behind, and the joint score so far above both."""
+    draw = np.random.default_rng(0)
+    gave = []
+    for _ in range(60):
+        one = {way: {"accuracy": 80.0, "precision": 30.0, "GDM": 100.0} for way in WAYS}
+        one[EVEN] = {"accuracy": 70.0, "precision": 20.0, "GDM": 100.0}
+        one[JOINT] = {
+            name: 100.0 if name == "GDM" else value + joint + draw.normal() / 100 for name, value in one[JOINT].items()
+        }
+        gave.append(one)
+    return gave
+
+
+@pytest.mark.parametrize(("joint", "verdict"), [(0.5, Verdict.HOLDS), (-0.5, Verdict.FAILS)])
+def test_a_single_heuristic_that_is_better_at_both_tasks_makes_the_joint_score_fail(
+    joint: float, verdict: Verdict
+) -> None:
+    result = JOINT_SCORE.judge(Settings(quick=False, folder=None), joint_gave(joint))
+    assert result.verdict == verdict
+    assert ("no single heuristic is better" in result.why) == (verdict == Verdict.FAILS)
+    assert f"{joint:+.2f} points of accuracy" in result.notes[2]

@@ -22,7 +22,7 @@ from anonfit_papers.reproduction.adult_parts import KS, TOPS
 from anonfit_papers.reproduction.credit import CREDIT_SCREENING, CRX_KS, GERMAN_CREDIT, GERMAN_KS
 from anonfit_papers.reproduction.frame import Experiment, Settings, Verdict
 from anonfit_papers.reproduction.interval_trees import INTERVAL_TREES, READINGS
-from anonfit_papers.reproduction.loss_metrics import LOSS_METRICS
+from anonfit_papers.reproduction.loss_metrics import LARGE_K, LOSS_METRICS
 from anonfit_papers.reproduction.masking import error_of, mask
 from anonfit_papers.reproduction.naive_bayes_curves import NAIVE_BAYES_ADULT, NORMAL, SUPERVISED, TEN_RANGES
 from anonfit_papers.reproduction.paper_examples import PAPER_EXAMPLES
@@ -273,6 +273,14 @@ def against_metrics(**planted: float) -> list[dict[str, float]]:
 def test_a_better_opponent_and_none_at_all_make_the_claim_fail(planted: dict[str, float], verdict: Verdict) -> None:
     result = LOSS_METRICS.judge(FULL, against_metrics(**planted))
     assert result.verdict == verdict, result.why
+
+
+@pytest.mark.parametrize(("largest", "verdict"), [(19.0, Verdict.HOLDS), (19.8, Verdict.FAILS)])
+def test_larger_k_must_not_cost_much(largest: float, verdict: Verdict) -> None:
+    gave = [{"error": error + fold / 100} for error in (17.5, 18.5, 18.6, largest) for fold in range(10)]
+    result = LARGE_K.judge(FULL, gave)
+    assert result.verdict == verdict
+    assert result.table["k"].to_list() == [None, 500, 750, 1000]
 
 
 @pytest.mark.parametrize(("power", "verdict"), [(1.0, Verdict.HOLDS), (1.3, Verdict.FAILS)])

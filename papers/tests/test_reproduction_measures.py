@@ -18,14 +18,16 @@ from anonfit_papers.agrawal import agrawal
 from anonfit_papers.reproduction import (
     census_accuracy,
     census_parts,
+    entropy_and_size,
     learning,
     random_groups,
     several_targets,
     synthetic_accuracy,
 )
 from anonfit_papers.reproduction.census_accuracy import CENSUS_ACCURACY
-from anonfit_papers.reproduction.census_parts import PAPERS_BALANCE, Cell, cells, gave_of
+from anonfit_papers.reproduction.census_parts import Cell, cells, gave_of
 from anonfit_papers.reproduction.comparing import correlation, difference, mean_and_error, rank_correlation
+from anonfit_papers.reproduction.entropy_and_size import ENTROPY_AND_SIZE
 from anonfit_papers.reproduction.frame import Settings, Verdict
 from anonfit_papers.reproduction.imprecision import IMPRECISION, KS, METHODS, imprecision
 from anonfit_papers.reproduction.learning import (
@@ -113,7 +115,7 @@ def test_bounding_boxes_are_around_the_rows_of_a_region_and_inside_it() -> None:
 def groups_gave(lost: float) -> list[dict[str, float]]:
     """Accuracies by random groups: Median 10 points behind, and InfoGain losing so much with ten groups and more."""
     full = Settings(quick=False, folder=None)
-    of = random_groups._cells(PAPERS_BALANCE, full)
+    of = random_groups._cells(full)
     return [{"accuracy": 70.0 + 10 * (method == INFOGAIN) - lost * (groups >= 10)} for _, method, groups in of]
 
 
@@ -277,7 +279,7 @@ def test_census_accuracy_is_judged_at_every_k(
     monkeypatch.setattr(census_accuracy, "rows_in_words", lambda *_: "")
     result = CENSUS_ACCURACY.judge(full, census_gave(infogain, noise))
     assert result.verdict == verdict
-    assert len(result.table) == 3 * len(PAPERS_BALANCE.ks)
+    assert len(result.table) == 3 * len(census_parts.KS)
 
 
 def test_adult_is_held_to_larger_k_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,6 +293,28 @@ def test_adult_is_held_to_larger_k_only(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setattr(census_accuracy, "table", lambda *_, data=data: SimpleNamespace(name=data))
         assert CENSUS_ACCURACY.judge(full, gave).verdict == verdict
     assert [one["j48"] for one in gave_of(full, gave, INFOGAIN, 5)] == [50.0] * 10
+
+
+def entropy_gave(by_size: float) -> list[dict[str, Any]]:
+    """Accuracy that falls with entropy, and so much with class size."""
+    gave = []
+    for cell in cells(Settings(quick=False, folder=None)):
+        place = entropy_and_size.METHODS.index(cell.method) if cell.method != ORIGINAL else 0
+        size, entropy = float(cell.k * (place + 1)), 0.3 + 0.1 * place + 0.05 * census_parts.KS.index(cell.k or 2)
+        gave.append({"j48": 90 - 10 * entropy - by_size * size, "entropy": entropy, "size": size})
+    return gave
+
+
+@pytest.mark.parametrize(("by_size", "verdict"), [(0.0, Verdict.HOLDS), (0.1, Verdict.FAILS)])
+def test_entropy_must_tell_more_than_class_size(
+    by_size: float, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entropy_and_size, "table", lambda *_: SimpleNamespace(name="ACS wages"))
+    monkeypatch.setattr(entropy_and_size, "rows_in_words", lambda *_: "")
+    result = ENTROPY_AND_SIZE.judge(Settings(quick=False, folder=Path()), entropy_gave(by_size))
+    assert result.verdict == verdict
+    assert result.notes[1].startswith("Correlation without k = 2: ")
+    assert "InfoGain -1.00 with entropy" in result.notes[1] or by_size
 
 
 def test_a_trial_with_the_learners_of_the_paper() -> None:

@@ -68,7 +68,7 @@ def test_regions_by_weight_have_k_rows() -> None:
 
 def of_columns(ncp: float, wdm: float, **own: float) -> dict[str, Any]:
     """What is found of every column; `own` has the WDM of some columns where they are weighted."""
-    rest = {"observed": 100.0, "all": 800.0, "gdm": 50.0}
+    rest = {"observed": 100.0, "all": 800.0, "gdm": 50.0, "raw": 100.0}
     return {
         name: {
             SPREAD: {"ncp": 0.4, "wdm": 100.0, **rest},
@@ -105,8 +105,17 @@ def test_age_and_sex_are_best_under_a_reading_or_under_none(
     gave = [of_columns(0.1, 50.0, **taxonomies)] * 2 + [of_columns(0.1, 50.0, **ordered)] * 2
     for part in gave:
         for name in ("race", "marital-status"):
-            part[name][WEIGHT] |= {"observed": 50.0, "all": 700.0, "gdm": 40.0}
+            own = part[name][WEIGHT]["wdm"]
+            part[name][WEIGHT] |= {"observed": own, "raw": own, "all": 700.0, "gdm": 40.0}
     assert ONE_WEIGHT.judge(settings, gave).verdict == verdict
+
+
+def test_three_labels_keep_the_wdm_of_sex_above_that_of_finer_columns() -> None:
+    settings = Settings(quick=True, folder=None)  # 2,000 rows: no release brings sex below 1.33 million
+    fine = [of_columns(0.1, 2e6, age=5e4, occupation=3e5)] * 4
+    assert "below a third of the square of all rows, 1 million" in ONE_WEIGHT.judge(settings, fine).notes[2]
+    assert "The WDM of age, occupation is below that" in ONE_WEIGHT.judge(settings, fine).notes[2]
+    assert "third" not in ONE_WEIGHT.judge(settings, [of_columns(0.1, 2e6, age=5e4)] * 4).notes[2]
 
 
 # --- R31 --------------------------------------------------------------------------------------------------------

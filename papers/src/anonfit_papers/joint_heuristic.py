@@ -31,13 +31,22 @@ class Score:
 
     `gain`: the share of the entropy of the classes that a split takes away. `precision`: the share of the rows that are
     answered and not asked for which it takes away. `weight`: the weight of the column, as a share of the largest, times
-    its width. `evenness`: the share of pairs of rows that it parts.
+    its width. `evenness`: the share of pairs of rows that it parts. With `by_best` each of them is a share of the most
+    that any allowed split of the node has, so that none is small by its nature.
     """
 
     gain: float = 0.0
     precision: float = 0.0
     weight: float = 0.0
     evenness: float = 0.0
+    by_best: bool = False
+
+    def chosen(self, merits: NDArray[np.float64]) -> int:
+        """The best of some splits, one a row, by what each heuristic gives it; of equal ones the first."""
+        if self.by_best:
+            merits = merits / np.maximum(merits.max(axis=0), 1e-12)
+        sums = merits @ np.array([self.gain, self.precision, self.weight, self.evenness])
+        return int((sums > sums.max() - 1e-12).argmax())
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,27 +152,27 @@ class JointMondrian:
         """The parts of the best allowed split; of equal ones the first in the order of columns and codes."""
         if len(region.rows) < 2 * self.k:
             return None
+        splits = [(place, parts) for place in range(len(self.columns)) for parts in self._splits(region, place)]
+        if not splits:
+            return None
         entropy, wrong = self._entropy(region.rows), self._wrong(region)
-        best, chosen = -np.inf, None
-        for place in range(len(self.columns)):
-            for parts in self._splits(region, place):
-                merit = self._merit(region, place, parts, entropy, wrong)
-                if merit > best + 1e-12:
-                    best, chosen = merit, parts
-        return chosen
+        merits = np.array([self._merits(region, place, parts, entropy, wrong) for place, parts in splits])
+        return splits[self.score.chosen(merits)][1]
 
-    def _merit(self, region: Region, place: int, parts: list[Region], entropy: float, wrong: int) -> float:
-        rows = len(region.rows)
-        merit = 0.0
+    def _merits(
+        self, region: Region, place: int, parts: list[Region], entropy: float, wrong: int
+    ) -> tuple[float, float, float, float]:
+        """What each heuristic gives a split, in the order of the score; 0 where it does not count."""
+        gain = precision = weight = evenness = 0.0
         if self.score.gain and entropy > 0:
-            merit += self.score.gain * (1 - sum(self._entropy(part.rows) for part in parts) / entropy)
+            gain = 1 - sum(self._entropy(part.rows) for part in parts) / entropy
         if self.score.precision and wrong:
-            merit += self.score.precision * (1 - sum(self._wrong(part) for part in parts) / wrong)
+            precision = 1 - sum(self._wrong(part) for part in parts) / wrong
         if self.score.weight:
-            merit += self.score.weight * self._shares[place] * self._width(region, place)
+            weight = self._shares[place] * self._width(region, place)
         if self.score.evenness:
-            merit += self.score.evenness * (1 - sum(len(part.rows) ** 2 for part in parts) / rows**2)
-        return merit
+            evenness = 1 - sum(len(part.rows) ** 2 for part in parts) / len(region.rows) ** 2
+        return gain, precision, weight, evenness
 
     def _splits(self, region: Region, place: int) -> list[list[Region]]:
         """All splits of a column that leave k rows in every part; parts without rows are left out."""

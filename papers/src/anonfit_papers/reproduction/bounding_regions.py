@@ -13,10 +13,9 @@ from anonfit_papers.reproduction.census_parts import (
     CENSUS_SHARES,
     PAPERS_BALANCE,
     divided,
-    fold_count,
-    folds_in_words,
     key,
     rows_in_words,
+    scale,
     table,
 )
 from anonfit_papers.reproduction.comparing import difference, mean_and_error
@@ -50,7 +49,7 @@ def learned(settings: Settings, fold: int, method: str, k: int) -> Measured:
 
 
 def _cells(settings: Settings) -> list[tuple[int, str, int]]:
-    folds = range(fold_count(settings, PAPERS_BALANCE))
+    folds = range(scale(settings)[0])
     return [(fold, method, k) for fold in folds for method in METHODS for k in _ks(settings)]
 
 
@@ -61,7 +60,7 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    cells, count = _cells(settings), fold_count(settings, PAPERS_BALANCE)
+    cells, count = _cells(settings), scale(settings)[0]
 
     def accuracies(method: str, k: int, word: str, name: str) -> list[float]:
         return [part[word][name] for cell, part in zip(cells, gave, strict=True) if cell[1:] == (method, k)]
@@ -98,7 +97,7 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
         "smallest and the largest value that rows of a group really have: each is the value of some person, and where "
         'the ends of two boxes are apart nobody lies between. Releases tell it only with `regions = "observed"` and '
         "`consent`; nothing of it is needed for the other experiments.",
-        rows_in_words(settings, PAPERS_BALANCE, count),
+        rows_in_words(settings),
     )
     return Result(pl.DataFrame(rows), figure, tuple(checks), notes)
 
@@ -117,7 +116,7 @@ def _panel(settings: Settings, name: str, rows: Sequence[dict[str, object]]) -> 
 BOUNDING_REGIONS = Experiment(
     "R40",
     "Bounding regions",
-    "KDD 2006, figure 3 and section 5.1",
+    "KDD 2006, figure 3 and section 4.2",
     (),
     "The basic algorithm maps rows to their bounding region; models learn from the ends of regions.",
     f"No accuracy changes by {LITTLE:g} points, and InfoGain stays above Median.",
@@ -128,5 +127,5 @@ BOUNDING_REGIONS = Experiment(
     _plan,
     _judge,
     census_sources,
-    f"{folds_in_words(PAPERS_BALANCE)}; k: 25 and 100 (quick: 25). A test row gets the box of the group it falls into.",
+    "The folds of R19; k: 25 and 100 (quick: 25). A test row gets the box of the group it falls into.",
 )

@@ -19,7 +19,7 @@ from anonfit_papers.reproduction.frame import Experiment
 from anonfit_papers.reproduction.imprecision import IMPRECISION
 from anonfit_papers.reproduction.interval_trees import INTERVAL_TREES
 from anonfit_papers.reproduction.joint_score import JOINT_SCORE
-from anonfit_papers.reproduction.loss_metrics import LOSS_METRICS
+from anonfit_papers.reproduction.loss_metrics import LARGE_K, LOSS_METRICS
 from anonfit_papers.reproduction.metrics_and_tasks import METRICS_AND_TASKS
 from anonfit_papers.reproduction.mortgage_customers import MORTGAGE_CUSTOMERS
 from anonfit_papers.reproduction.naive_bayes_curves import NAIVE_BAYES_ADULT
@@ -74,4 +74,5 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     FOREST_OVERFITS_BY_NUMBER,
     BOUNDING_REGIONS,
     JOINT_SCORE,
+    LARGE_K,
 )

@@ -14,6 +14,7 @@ from anonfit_papers.reproduction.census_parts import (
     CENSUS_LEARNERS,
     CENSUS_SETTING,
     CENSUS_SHARES,
+    KS,
     LEARNERS,
     METHODS,
     PAPERS_BALANCE,
@@ -96,7 +97,7 @@ def _experiment(name: str, of: CensusClass, title: str) -> Experiment:
         partial(learned_parts, of=of),
         partial(_judge, of),
         census_sources,
-        f"{CENSUS_SETTING} k: {', '.join(map(str, of.ks))} (quick: {', '.join(map(str, of.quick_ks))}).",
+        f"{CENSUS_SETTING} k: {', '.join(map(str, KS))} (quick: {', '.join(map(str, of.quick_ks))}).",
     )
 
 

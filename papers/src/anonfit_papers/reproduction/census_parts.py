@@ -21,33 +21,28 @@ from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, ORIGINAL, TDS
 
 LEARNERS = ("j48", "weka-naive-bayes", "weka-random-forest")
 METHODS = (ORIGINAL, INFOGAIN, TDS, MEDIAN)
+KS = (2, 5, 10, 25, 50, 100, 250, 500, 1000)
 
 
 @dataclass(frozen=True, slots=True)
 class CensusClass:
-    """Where wages are divided into two classes, what that stands for, and which k are looked at."""
+    """Where wages are divided into two classes, what that stands for, and which k a quick run looks at."""
 
     least: int
     """The lowest wage of the upper class."""
-    ks: tuple[int, ...]
     reading: str
     """Which reading of the paper it is."""
     quick_ks: tuple[int, ...] = (25,)
-    folds: int = 10
-    """How many of the ten folds the experiments look at that are not about the accuracy at each k."""
 
 
 PAPERS_BALANCE = CensusClass(
     40_000,
-    (2, 5, 10, 25, 100, 500),
     "The class as balanced as the paper's, which had about 56 % of its records in the lower one: wages of 2018 divided "
     "at 40,000.",
     quick_ks=(5, 25, 100),
-    folds=4,
 )
 PAPERS_NUMBER = CensusClass(
     HIGH_WAGE,
-    (2, 5, 10, 25, 50, 100, 250, 500, 1000),
     "The class divided at the paper's number, 30,000: wages of 2018 are higher than those of 2003, so most records are "
     "in the upper class.",
 )
@@ -75,17 +70,7 @@ class Cell:
 
 def scale(settings: Settings, of: CensusClass = PAPERS_BALANCE) -> tuple[int, int | None, tuple[int, ...]]:
     """How many folds, how many rows (None: all), and which k."""
-    return settings.choose((3, 6000, of.quick_ks), (10, None, of.ks))
-
-
-def fold_count(settings: Settings, of: CensusClass) -> int:
-    """How many folds are looked at by experiments that are not about the accuracy at each k."""
-    return min(scale(settings)[0], of.folds)
-
-
-def folds_in_words(of: CensusClass) -> str:
-    """Which folds these are, in words."""
-    return "The folds of R19" if of.folds == 10 else f"The first {of.folds} of the ten folds of R19"
+    return settings.choose((3, 6000, of.quick_ks), (10, None, KS))
 
 
 @cache
@@ -143,12 +128,11 @@ def learned(settings: Settings, cell: Cell, of: CensusClass = PAPERS_BALANCE) ->
     return figures
 
 
-def rows_in_words(settings: Settings, of: CensusClass | None = PAPERS_BALANCE, folds: int | None = None) -> str:
-    """Which rows an experiment looked at, in words, and the share of each class; `folds` where not all are used."""
+def rows_in_words(settings: Settings, of: CensusClass | None = PAPERS_BALANCE) -> str:
+    """Which rows an experiment looked at, in words, and the share of each class."""
     task = table(settings.data, of)
     count, sample, _ = scale(settings)
-    used = f"{count} folds" if folds in (None, count) else f"{folds} of {count} folds"
-    rows = f"{task.name}: {min(sample or len(task.frame), len(task.frame)):,} rows, {used}."
+    rows = f"{task.name}: {min(sample or len(task.frame), len(task.frame)):,} rows, {count} folds."
     return rows if of is None else f"{rows} Classes: {shares_in_words(task)}."
 
 

@@ -17,7 +17,6 @@ from anonfit_papers.reproduction.census_parts import (
     CensusClass,
     cells,
     divided,
-    fold_count,
     gave_of,
     key,
     learned_parts,
@@ -55,7 +54,7 @@ def selected(of: CensusClass, settings: Settings, fold: int) -> Measured:
 
 def _plan(of: CensusClass, settings: Settings) -> Iterator[Part]:
     yield from learned_parts(settings, of)
-    for fold in range(fold_count(settings, of)):
+    for fold in range(scale(settings)[0]):
         yield Part(
             {**key(settings, "ranked selection", of), "fold": fold},
             settings.choose(3.0, 20.0),
@@ -148,7 +147,7 @@ def _experiment(name: str, of: CensusClass, title: str, folds: str) -> Experimen
     return Experiment(
         name,
         title,
-        "KDD 2006, section 5.2 (figure 9 c)",
+        "KDD 2006, section 4.4 (figure 9 c)",
         ("C4",),
         "A random forest overfits the original data, so that one learned from a release can be better; ranked "
         "selection of columns by information gain on the original does not improve it for any number of columns.",
@@ -161,7 +160,7 @@ def _experiment(name: str, of: CensusClass, title: str, folds: str) -> Experimen
         partial(_judge, of),
         census_sources,
         f"The folds and releases of {folds}; columns ranked by their information gain in the training fold, chosen in "
-        f"{'all' if of.folds == 10 else f'the first {of.folds}'} of them.",
+        "all of them.",
     )
 
 

@@ -82,12 +82,14 @@ def _of_column(release: Released, ranks: pl.DataFrame, name: str) -> dict[str, f
     ends = pl.DataFrame({"node": release.nodes, "rank": ranks[name]}).group_by("node")
     seen = ends.agg(pl.col("rank").min().alias("low"), pl.col("rank").max().alias("high"), pl.len().cast(pl.Int64))
     alike = seen.group_by("low", "high").agg(pl.col("len").sum())["len"]
+    counts = ranks[name].value_counts()["count"].cast(pl.Int64)
     return {
         "ncp": ncp,
         "wdm": float(wdm[name]),
         "observed": float((alike**2).sum()),
         "all": float(sum(wdm.values())),
         "gdm": release.discernibility(),
+        "raw": float((counts**2).sum()),
     }
 
 
@@ -96,67 +98,89 @@ def _plan(settings: Settings) -> Iterator[Part]:
     mark = fingerprint(settings.data, ADULT)
     for shape in SHAPES:
         for k in ks:
-            key = {"of": "one weight", "data": mark, "rows": rows, "k": k, "shape": shape}
+            key = {"of": "one weight, beside raw rows", "data": mark, "rows": rows, "k": k, "shape": shape}
             yield Part(key, rows / 10_000 + 1, partial(one_at_a_time, settings, rows, k, shape))
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    _, ks = _scale(settings)
+    total, ks = _scale(settings)
     found = {shape: gave[place * len(ks) : (place + 1) * len(ks)] for place, shape in enumerate(SHAPES)}
     main = found[TAXONOMIES]
-    rows = [
-        {
-            "column": name,
-            "k": k,
-            "NCP, spread-only": round(part[name][SPREAD]["ncp"], 4),
-            "NCP, weight-only": round(part[name][WEIGHT]["ncp"], 4),
-            "WDM, spread-only": round(part[name][SPREAD]["wdm"] / 1e6, 3),
-            "WDM, weight-only": round(part[name][WEIGHT]["wdm"] / 1e6, 3),
-            "they disagree": _disagree(part[name]),
-        }
-        for name in MONDRIAN_COLUMNS
-        for k, part in zip(ks, main, strict=True)
-    ]
-    worse = [f"{row['column']}, k = {row['k']}" for row in rows if row["NCP, weight-only"] > row["NCP, spread-only"]]
+    rows = [_row(name, k, part[name]) for name in MONDRIAN_COLUMNS for k, part in zip(ks, main, strict=True)]
     differ = [row for row in rows if row["they disagree"]]
     scores = dict(_scores(found))
-    orders = {reading: sorted(score, key=lambda name: score[name]) for reading, score in scores.items()}
-    agree = [reading for reading, order in orders.items() if set(order[:2]) == BEST]
-    literal = orders[LITERAL]
-    checks = (
-        Check(
-            "NCP of the weighted column is never worse than spread-only",
-            not worse,
-            not worse,
-            f"worse in {len(worse)} of {len(rows)} cases" + (f" ({'; '.join(worse)})" if worse else ""),
-        ),
-        Check(
-            "age and sex have the best WDM",
-            set(literal[:2]) == BEST,
-            bool(agree),
-            f"{LITERAL}: {', '.join(literal[:3])}; age and sex come first under {len(agree)} of {len(orders)} readings"
-            + (f" ({'; '.join(agree)})" if agree else ""),
-        ),
-    )
     notes = (
         "WDM (in millions) is of the weighted column alone; NCP is measured by the range of the rows. WDM and NCP "
         f"disagree in {len(differ)} of {len(rows)} cases which of the two releases tells more of the column: labels of "
         "regions overlap, every different label is a class of its own for WDM, and many that overlap look better than "
         "few that do not.",
-        "The best columns under each reading, over all k, with their share of the largest, or of what spread-only has: "
-        + "; ".join(f"{reading}: {_first_three(scores[reading], order)}" for reading, order in orders.items())
+        "The best columns under each reading, over all k, with their share of the largest, of what spread-only has, or "
+        "how far they are from the raw table: "
+        + "; ".join(f"{reading}: {_first_three(score)}" for reading, score in scores.items())
         + ".",
         "Sex has two values and is the widest column of every region until it is split, so it is split first with and "
-        "without a weight: its WDM is that of the raw table at every k, and no weight changes it. It cannot be lowest, "
-        "since two values leave half of the rows alike; it can only be least changed.",
+        "without a weight: its WDM is that of the raw table at every k, and no weight changes it."
+        + _bound(main, total),
     )
-    return Result(pl.DataFrame(rows), _figure(ks, main), checks, notes)
+    return Result(pl.DataFrame(rows), _figure(ks, main), (_never_worse(rows), _best_by_wdm(scores)), notes)
 
 
-def _first_three(score: Mapping[str, float], order: Sequence[str]) -> str:
+def _row(name: str, k: int, column: Measured) -> dict[str, Any]:
+    return {
+        "column": name,
+        "k": k,
+        "NCP, spread-only": round(column[SPREAD]["ncp"], 4),
+        "NCP, weight-only": round(column[WEIGHT]["ncp"], 4),
+        "WDM, spread-only": round(column[SPREAD]["wdm"] / 1e6, 3),
+        "WDM, weight-only": round(column[WEIGHT]["wdm"] / 1e6, 3),
+        "they disagree": _disagree(column),
+    }
+
+
+def _never_worse(rows: Sequence[Mapping[str, Any]]) -> Check:
+    worse = [f"{row['column']}, k = {row['k']}" for row in rows if row["NCP, weight-only"] > row["NCP, spread-only"]]
+    found = f"worse in {len(worse)} of {len(rows)} cases" + (f" ({'; '.join(worse)})" if worse else "")
+    return Check("NCP of the weighted column is never worse than spread-only", not worse, not worse, found)
+
+
+def _best_by_wdm(scores: Mapping[str, Mapping[str, float]]) -> Check:
+    agree = [reading for reading, score in scores.items() if _are_best(score)]
+    found = (
+        f"{LITERAL}: {', '.join(_ordered(scores[LITERAL])[:3])}; age and sex come first under {len(agree)} of "
+        f"{len(scores)} readings" + (f" ({'; '.join(agree)})" if agree else "")
+    )
+    return Check("age and sex have the best WDM", LITERAL in agree, bool(agree), found)
+
+
+def _ordered(score: Mapping[str, float]) -> list[str]:
+    return sorted(score, key=lambda name: score[name])
+
+
+def _are_best(score: Mapping[str, float]) -> bool:
+    """Whether age and sex are before all other columns; as good as one of them does not count."""
+    return max(score[name] for name in BEST) < min(score[name] for name in score if name not in BEST)
+
+
+def _bound(parts: Sequence[Measured], total: int) -> str:
+    """Why sex cannot have one of the two smallest WDM, if other columns show it."""
+    least = total**2 / 3
+    below = [name for name in MONDRIAN_COLUMNS if all(part[name][WEIGHT]["wdm"] < least for part in parts)]
+    if len(below) < 2:
+        return ""
+    return (
+        " Nor can any other release bring it below a third of the square of all rows, "
+        f"{least / 1e6:,.0f} million, since its labels are three: male, female and both. The WDM of "
+        f"{', '.join(below)} is below that at every k where they are weighted, so that sex is not among the best two "
+        "by any WDM of the column itself; it can only be least changed."
+    )
+
+
+def _first_three(score: Mapping[str, float]) -> str:
     """The best three columns, each with its share of the worst, or of what spread-only has."""
     worst = max(*score.values(), 1.0)
-    return ", ".join(f"{name} {score[name] / worst if worst > 100 else score[name]:.3f}" for name in order[:3])
+    return ", ".join(
+        f"{name} {score[name] / worst if worst > 100 else score[name]:.3f}" for name in _ordered(score)[:3]
+    )
 
 
 def _scores(found: Mapping[str, Sequence[Measured]]) -> Iterator[tuple[str, dict[str, float]]]:
@@ -170,6 +194,11 @@ def _scores(found: Mapping[str, Sequence[Measured]]) -> Iterator[tuple[str, dict
             scores = {"smallest": weighted}
             if measure in ("wdm", "observed"):
                 scores["most gained"] = {name: weighted[name] / blind[name] for name in MONDRIAN_COLUMNS}
+                scores["nearest to raw"] = {
+                    name: sum(abs(part[name][WEIGHT][measure] / part[name][WEIGHT]["raw"] - 1) for part in parts)
+                    / len(parts)
+                    for name in MONDRIAN_COLUMNS
+                }
             for best, score in scores.items():
                 yield f"{shape}, {best} {word}", score
 
@@ -205,8 +234,8 @@ ONE_WEIGHT = Experiment(
     "NCP of the weighted column is never worse than spread-only, for every column and k; age and sex have the best "
     "WDM under some reading.",
     "Best is read as the smallest WDM of the weighted column; beside it as the most gained against spread-only, as "
-    "the WDM of all columns alike and as GDM, by labels of regions and by what their rows have, with taxonomies of "
-    "names and with names as ordered numbers, as Mondrian took them.",
+    "the nearest to the raw table, as the WDM of all columns alike and as GDM, by labels of regions and by what their "
+    "rows have, with taxonomies of names and with names as ordered numbers, as Mondrian took them.",
     NO_CLASSES,
     NOBODY,
     _plan,

@@ -19,10 +19,9 @@ from anonfit_papers.reproduction.census_parts import (
     PAPERS_NUMBER,
     CensusClass,
     divided,
-    fold_count,
-    folds_in_words,
     key,
     rows_in_words,
+    scale,
     table,
 )
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
@@ -55,12 +54,12 @@ def projected(of: CensusClass, settings: Settings, fold: int, method: str) -> Me
     }
 
 
-def _cells(of: CensusClass, settings: Settings) -> list[tuple[int, str]]:
-    return [(fold, method) for fold in range(fold_count(settings, of)) for method in METHODS]
+def _cells(settings: Settings) -> list[tuple[int, str]]:
+    return [(fold, method) for fold in range(scale(settings)[0]) for method in METHODS]
 
 
 def _plan(of: CensusClass, settings: Settings) -> Iterator[Part]:
-    for fold, method in _cells(of, settings):
+    for fold, method in _cells(settings):
         own = {
             **key(settings, "projection", of),
             "fold": fold,
@@ -75,7 +74,7 @@ def _judge(of: CensusClass, settings: Settings, gave: Sequence[Measured]) -> Res
     columns = order(settings.data, of)
     accuracies = {
         method: np.array(
-            [part["accuracy"] for cell, part in zip(_cells(of, settings), gave, strict=True) if cell[1] == method]
+            [part["accuracy"] for cell, part in zip(_cells(settings), gave, strict=True) if cell[1] == method]
         )
         for method in METHODS
     }  # (fold, dropped)
@@ -105,7 +104,7 @@ def _judge(of: CensusClass, settings: Settings, gave: Sequence[Measured]) -> Res
     figure = Figure(f"Models that do without columns: {table(settings.data, of).name}, k = {K}", (panel,))
     notes = (
         f"Order of the columns by greedy information gain on the original: {', '.join(columns)}.",
-        rows_in_words(settings, of, fold_count(settings, of)),
+        rows_in_words(settings, of),
     )
     return Result(pl.DataFrame(rows), figure, tuple(checks), notes)
 
@@ -125,7 +124,7 @@ def _experiment(name: str, of: CensusClass, title: str) -> Experiment:
         partial(_plan, of),
         partial(_judge, of),
         census_sources,
-        f"{folds_in_words(of)}; columns ranked by greedy information gain on the original table.",
+        "The folds of R19; columns ranked by greedy information gain on the original table.",
     )
 
 

@@ -17,10 +17,9 @@ from anonfit_papers.reproduction.census_parts import (
     PAPERS_NUMBER,
     CensusClass,
     divided,
-    fold_count,
-    folds_in_words,
     key,
     rows_in_words,
+    scale,
     table,
 )
 from anonfit_papers.reproduction.comparing import mean_and_error
@@ -64,17 +63,17 @@ def grouped(of: CensusClass, settings: Settings, fold: int, method: str, groups:
     return {"accuracy": 100 * float((model.predict(test) == true).sum()) / len(true)}
 
 
-def _cells(of: CensusClass, settings: Settings) -> list[tuple[int, str, int]]:
+def _cells(settings: Settings) -> list[tuple[int, str, int]]:
     return [
         (fold, method, groups)
-        for fold in range(fold_count(settings, of))
+        for fold in range(scale(settings)[0])
         for method in METHODS
         for groups in _counts(settings)
     ]
 
 
 def _plan(of: CensusClass, settings: Settings) -> Iterator[Part]:
-    for fold, method, groups in _cells(of, settings):
+    for fold, method, groups in _cells(settings):
         own = {**key(settings, "random groups", of), "fold": fold, "method": method, "groups": groups, "k": K}
         yield Part(own, settings.choose(0.3, 2.0) + 0.05 * groups, partial(grouped, of, settings, fold, method, groups))
 
@@ -83,9 +82,7 @@ def _judge(of: CensusClass, settings: Settings, gave: Sequence[Measured]) -> Res
     counts = _counts(settings)
     accuracies = {
         (method, groups): [
-            part["accuracy"]
-            for cell, part in zip(_cells(of, settings), gave, strict=True)
-            if cell[1:] == (method, groups)
+            part["accuracy"] for cell, part in zip(_cells(settings), gave, strict=True) if cell[1:] == (method, groups)
         ]
         for method in METHODS
         for groups in counts
@@ -123,7 +120,7 @@ def _judge(of: CensusClass, settings: Settings, gave: Sequence[Measured]) -> Res
     )
     notes = [
         "Accuracy in percent, mean over folds ± its standard error.",
-        rows_in_words(settings, of, fold_count(settings, of)),
+        rows_in_words(settings, of),
     ]
     if counts[-1] > SEVERAL:
         further = ", ".join(f"{-lost[groups]:+.2f} with {groups}" for groups in counts if groups > SEVERAL)
@@ -147,7 +144,7 @@ def _experiment(name: str, of: CensusClass, title: str) -> Experiment:
         partial(_plan, of),
         partial(_judge, of),
         census_sources,
-        f"{folds_in_words(of)}; up to {FULL_COUNTS[-1]} groups (quick: 5).",
+        f"The folds of R19; up to {FULL_COUNTS[-1]} groups (quick: 5).",
     )
 
 
