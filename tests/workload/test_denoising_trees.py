@@ -16,7 +16,8 @@ from anonfit.workload.denoising import Predictor, fit_numbers, fit_shares
 
 
 def _asked(fitted: Predictor) -> Predictor:
-    return replace(fitted, models=tuple(replace(model, trees=None) for model in fitted.models))
+    (deal,) = fitted.deals
+    return replace(fitted, deals=(replace(deal, models=tuple(replace(model, trees=None) for model in deal.models)),))
 
 
 @pytest.mark.parametrize("case", range(6))
@@ -30,7 +31,7 @@ def test_trees_say_what_scikit_learn_says_of_rows_it_never_saw(case: int) -> Non
     target = (known[1][0] + known[1][-1] // 30 + rng.integers(0, 2, rows)) % (2 + case % 3)
     new = [rng.integers(0, each.size, 4000) for each in known[0]]
     for fitted in (fit_shares(*_learned(known, target), int(target.max()) + 1), fit_numbers(*_learned(known, target))):
-        assert all(model.trees is not None for model in fitted.models)
+        assert all(model.trees is not None for deal in fitted.deals for model in deal.models)
         assert np.array_equal(fitted(new, 4000, 2), _asked(fitted)(new, 4000))
 
 
@@ -46,7 +47,7 @@ def test_trees_that_say_something_else_are_not_used(monkeypatch: pytest.MonkeyPa
     made = denoising_trees.make_trees
     monkeypatch.setattr(denoising_trees, "make_trees", lambda *given: replace(made(*given), start=np.ones(1)))
     fitted = fit_shares(*_learned(known, target), 2)
-    assert all(model.trees is None for model in fitted.models)
+    assert all(model.trees is None for deal in fitted.deals for model in deal.models)
     monkeypatch.setattr(denoising_trees, "_CATEGORIES", None)  # as if they were kept in another way
     assert np.array_equal(fit_shares(*_learned(known, target), 2)(known[1], 800), expected)
     assert np.array_equal(fitted(known[1], 800), expected)
