@@ -152,6 +152,8 @@ def test_a_tree_is_edited_by_dragging(server: Server, tmp_path: Path, browser: B
     page.locator("tbody", has=page.get_by_label("Role of sex", exact=True)).locator("a.hierarchy").click()
     page.get_by_role("button", name="Use it").click()
     other = page.locator(".tree li.group", has=page.get_by_label("other", exact=True)).last
+    expect(other.locator("li.leaf")).to_have_count(1)
+    page.wait_for_load_state("networkidle")  # a part of the page that is put in anew ends the dragging
     page.locator(".tree li.leaf > label", has_text="m").last.drag_to(other.locator("> label"))
     expect(other.locator("li.leaf")).to_have_count(2)
     assert page.faults == []  # type: ignore[attr-defined]
