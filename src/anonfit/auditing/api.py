@@ -32,10 +32,9 @@ from anonfit.auditing.request import (
     read_targets,
     read_threshold,
 )
-from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Finding
+from anonfit.auditing.result import JOINT, UNKNOWN_PERSONS, Audit, Finding
 from anonfit.errors import DataError, RecodingError, refuse_fork
 
-JOINT = "joint cells"
 _WAYS_TO_READ: tuple[dict[str, Any], ...] = ({}, {"stripped": True}, {"care": "."}, {"care": ","})
 
 

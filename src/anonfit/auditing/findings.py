@@ -20,7 +20,7 @@ from anonfit.auditing.reading import AuditedTable, open_table, require_columns
 from anonfit.auditing.regions import read_representatives
 from anonfit.auditing.released import Released, boxes_of, guess_meanings, open_released, read_columns
 from anonfit.auditing.request import Attacker, Request, Threshold
-from anonfit.auditing.result import DROPPED, WITHHELD, Audit, CountedFigure, Finding, Share
+from anonfit.auditing.result import DROPPED, JOINT, WITHHELD, Audit, CountedFigure, Finding, Share
 from anonfit.auditing.source import locate_source
 from anonfit.errors import DataError
 
@@ -64,7 +64,7 @@ _SENTENCES = {
         "Every label is what the records have.",
         "Some labels are not what the records of their group have.",
     ),
-    "joint cells": (
+    JOINT: (
         "Both releases together leave every person among enough others.",
         "Both releases together leave some persons among too few others.",
     ),
@@ -108,10 +108,10 @@ def all_findings(audit: Audit, request: Request, *, names: Sequence[str]) -> lis
     if audit.joint is not None and audit.joint.cells_below_k is not None:
         below = audit.joint.cells_below_k
         if audit.joint.cells or not audit.rows:
-            findings.append(_finding("joint cells", 0, below.value, met=not below.value, persons=below.persons))
+            findings.append(_finding(JOINT, 0, below.value, met=not below.value, persons=below.persons))
         else:
             sentence = "No row of the source is in both releases, so what they tell together was not counted."
-            findings.append(Finding("joint cells", 0, None, None, sentence))
+            findings.append(Finding(JOINT, 0, None, None, sentence))
     if audit.sorted is not None:
         order = "sorted" if audit.sorted else "not sorted"
         findings.append(_finding("row order", "sorted", order, met=audit.sorted))

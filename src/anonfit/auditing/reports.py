@@ -23,7 +23,7 @@ from anonfit.auditing.meanings import JsonObject, LabelMeaning
 from anonfit.auditing.reading import is_text_file, open_table
 from anonfit.auditing.recoding import read_meanings
 from anonfit.auditing.report_shape import Json, Retell, Told, alike, as_recounted, as_retold, entries, listed_objects
-from anonfit.auditing.result import DROPPED, UNKNOWN_PERSONS, WITHHELD, Audit, Finding
+from anonfit.auditing.result import DROPPED, JOINT, UNKNOWN_PERSONS, WITHHELD, Audit, Finding
 from anonfit.errors import RecodingError
 
 _OF_PERSONS = ("k", "persons", "counted", "sizes", "sets", "prosecutor", "marketer", "raw_columns", "diversity")
@@ -174,7 +174,7 @@ _SECTIONS = (
 _FIELDS = ("name", "asked", "found", "met", "sentence", "where", "persons", "asked_persons")
 _OF_FOLDER = (
     *("files", "other files", "layout", "file content", "stated columns", "stated rows", "quasi-identifiers"),
-    *("consent", "entities", "attack_limit", "suppression limit", DROPPED, "joint cells"),
+    *("consent", "entities", "attack_limit", "suppression limit", DROPPED, JOINT),
     *("prosecutor risk", "journalist risk", "marketer risk"),
 )
 """Findings of who audits a folder, or asks something of it, that its report need not have."""

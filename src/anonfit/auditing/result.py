@@ -16,6 +16,8 @@ APART = {"apart": True}  # metadata of a field that is told in sentences, not am
 _IDENTIFYING = 0.9  # different values per row
 WITHHELD, DROPPED, BYTES = "withheld rows", "dropped rows", "file content"
 """Findings on source rows that are not released, and on what a file holds beside its rows."""
+JOINT = "joint cells"
+"""The finding on two releases together, which only a caller asks for."""
 PUBLIC_SOURCE = ("by_labels", "compared", "not_in_source", "unmatched", "absent_inside", "in_several")
 """What everybody may know of the comparison with the source."""
 UNKNOWN_PERSONS = "rows in place of persons"
