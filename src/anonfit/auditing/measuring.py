@@ -310,8 +310,8 @@ class _AuditRun:
         return tuple(note for holds, note in notes if holds)
 
     def _judged(self, audit: Audit) -> Audit:
-        found = findings.all_findings(audit, self.request, names=self.released.table.names)
-        return replace(audit, findings=tuple(found))
+        judged = findings.all_findings(audit, self.request, names=self.released.table.names)
+        return replace(audit, findings=tuple(judged))
 
     def _rounded(self, audit: Audit, evidence: Evidence) -> Audit:
         """What may be told of persons who have several rows: their numbers in multiples of the largest k, rounded down.

@@ -357,8 +357,8 @@ def _column_faults(path: Path, chunks: Sequence[_Chunk]) -> set[str]:
         # The rows of a part are often those of its one page.
         values = {rows: _plain(column[rows[0] : rows[1]], short=short) for rows in {chunk.rows, *chunk.pages}}
         ends = {rows: (series.min(), series.max()) for rows, series in values.items()}
-        told = ((ends[rows], entry) for rows, statistics in chunk.statistics for entry in statistics.items())
-        if not all(_tells(*entry, of_rows, chunk.kind) for of_rows, entry in told):
+        stated = ((ends[rows], entry) for rows, statistics in chunk.statistics for entry in statistics.items())
+        if not all(_tells(*entry, of_rows, chunk.kind) for of_rows, entry in stated):
             faults.add("statistics of other rows")
         if chunk.dictionary is not None:
             content, entries, size = chunk.dictionary

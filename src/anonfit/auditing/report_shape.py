@@ -21,7 +21,7 @@ Json = Mapping[str, Any]
 Retell = Callable[[Path, Json, Json], tuple[Json, Mapping[str, str]]]
 """Given a folder, its manifest and its report: the report with all that follows from the rest told anew, and the texts
 of other files by their names. Who audits lends it, since the audit shares no code with what writes reports."""
-Told = tuple[Sequence[str], str, str]
+Derived = tuple[Sequence[str], str, str]
 """Files, and what is said of them if they follow from the report, and if they do not."""
 _FEW = re.compile(r"(all but )?fewer than (?P<few>\d{1,18})( persons)?|not told", re.ASCII)
 _LARGE = 1 << 63
@@ -52,8 +52,8 @@ Check = Callable[[Any, Mapping[str, Any], KnownTexts], bool]
 def _figure(value: Any, _: Mapping[str, Any], known: KnownTexts) -> bool:
     """A number, nothing, or the words that stand for a number of few persons: fewer than those that a figure covers."""
     if isinstance(value, str):
-        found = _FEW.fullmatch(value)
-        return found is not None and found["few"] in (None, str(known.least))
+        matched = _FEW.fullmatch(value)
+        return matched is not None and matched["few"] in (None, str(known.least))
     return value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < _LARGE)
 
 
@@ -276,23 +276,30 @@ def listed_objects(value: Any) -> list[Json]:
 
 
 def as_retold(
-    folder: Path, manifest: Json, report: Json, retell: Retell | None, told: Mapping[str, Told], *, code: str, what: str
+    folder: Path,
+    manifest: Json,
+    report: Json,
+    retell: Retell | None,
+    derived: Mapping[str, Derived],
+    *,
+    code: str,
+    what: str,
 ) -> list[Finding]:
     """Whether a report and the texts of files are those that follow from its figures, as far as this version of anonfit
     can say; `retell` is None where nobody lent the code.
     """
     if retell is None:
         sentence = f"Not compared: nobody lent this audit the code that {code}."
-        return [Finding(name, None, None, None, sentence) for name in told]
+        return [Finding(name, None, None, None, sentence) for name in derived]
     try:
         retold, pages = retell(folder, manifest, report)
         same = {
-            name: all(text_of(folder / file) == pages[file] for file in files) for name, (files, *_) in told.items()
+            name: all(text_of(folder / file) == pages[file] for file in files) for name, (files, *_) in derived.items()
         }
         same["report texts"] = alike(dict(report), dict(retold))
     except Exception:  # something of another shape than any that was ever written
-        same = dict.fromkeys(told, False)
+        same = dict.fromkeys(derived, False)
     if all(same.values()) or manifest.get("anonfit") == version("anonfit"):
-        return [as_recounted(name, same[name], good, bad) for name, (_, good, bad) in told.items()]
+        return [as_recounted(name, same[name], good, bad) for name, (_, good, bad) in derived.items()]
     sentence = f"Not checked: another version of anonfit made {what} and may say it in other words; audit it with that."
-    return [Finding(name, "as told anew", None, None, sentence) for name in told]
+    return [Finding(name, "as told anew", None, None, sentence) for name in derived]

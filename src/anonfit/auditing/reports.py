@@ -22,7 +22,7 @@ from anonfit.auditing.folder import Folder, Promise
 from anonfit.auditing.meanings import JsonObject, LabelMeaning
 from anonfit.auditing.reading import is_text_file, open_table
 from anonfit.auditing.recoding import read_meanings
-from anonfit.auditing.report_shape import Json, Retell, Told, alike, as_recounted, as_retold, entries, listed_objects
+from anonfit.auditing.report_shape import Derived, Json, Retell, alike, as_recounted, as_retold, entries, listed_objects
 from anonfit.auditing.result import DROPPED, JOINT, UNKNOWN_PERSONS, WITHHELD, Audit, Finding
 from anonfit.errors import RecodingError
 
@@ -320,8 +320,8 @@ def _of_attack(checked: CheckedReport) -> Finding:
     tolerance = 0.005 if checked.several_rows else 0.00005  # shares are rounded
     limit = checked.promise.attack_limit + tolerance
     names = checked.promise.having("sensitive")
-    told = [sure[name] for name in names if sure.get(name) is not None]  # as far as a share is told
-    met = set(names) <= set(sure) and all(isinstance(share, int | float) and share <= limit for share in told)
+    shares = [sure[name] for name in names if sure.get(name) is not None]  # as far as a share is told
+    met = set(names) <= set(sure) and all(isinstance(share, int | float) and share <= limit for share in shares)
     good = "A model tells of no more persons, as the report has it, than is claimed."
     bad = "By the report's own figures a model tells of more persons than is claimed."
     return as_recounted("report attack", met, good, bad)
@@ -330,7 +330,7 @@ def _of_attack(checked: CheckedReport) -> Finding:
 def _of_texts(checked: CheckedReport, retell: Retell | None) -> list[Finding]:
     """All that follows from figures, manifest and recoding is what they give, and the page is that of the report."""
     folder = checked.folder
-    told: dict[str, Told] = {
+    derived: dict[str, Derived] = {
         "report texts": (
             (),
             "The sentences of the report follow from its figures and the manifest.",
@@ -347,7 +347,7 @@ def _of_texts(checked: CheckedReport, retell: Retell | None) -> list[Finding]:
             "README.txt or codebook.csv say something else than the manifest, the recoding and the report.",
         ),
     }
-    if not told["report notes"][0]:
-        del told["report notes"]
+    if not derived["report notes"][0]:
+        del derived["report notes"]
     made = (folder.path, folder.manifest, checked.report)
-    return as_retold(*made, retell, told, code="tells a report anew", what="the report")
+    return as_retold(*made, retell, derived, code="tells a report anew", what="the report")

@@ -19,7 +19,7 @@ from anonfit.auditing.meanings import JsonObject, LabelMeaning
 from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.model_trees import MODEL, SavedTree, saved_tree_of
 from anonfit.auditing.reading import open_table, require_columns
-from anonfit.auditing.report_shape import Json, Retell, Told, alike, as_recounted, as_retold, entries, read_report
+from anonfit.auditing.report_shape import Derived, Json, Retell, alike, as_recounted, as_retold, entries, read_report
 from anonfit.auditing.request import THRESHOLDS, Request, check_request, read_demand, read_targets
 from anonfit.auditing.result import PERSONS, Audit, Finding, Share, plain
 from anonfit.errors import ReleaseError
@@ -282,7 +282,7 @@ def _of_figures(folder: TreeFolder, audit: TreeAudit | None, rows: int | None, r
 
 def _of_texts(folder: TreeFolder, report: Json, retell: RetellTree | None) -> list[Finding]:
     """All that follows from model, manifest and figures is what they give, and the drawings are those of the tree."""
-    told: dict[str, Told] = {
+    derived: dict[str, Derived] = {
         "report texts": (
             (),
             "The sentences of the audit follow from the tree.",
@@ -295,7 +295,7 @@ def _of_texts(folder: TreeFolder, report: Json, retell: RetellTree | None) -> li
         ),
     }
     code = "draws a tree and tells its audit anew"
-    return as_retold(folder.path, folder.manifest, report, retell, told, code=code, what="it")
+    return as_retold(folder.path, folder.manifest, report, retell, derived, code=code, what="it")
 
 
 def _unknown(demands: Sequence[tuple[str, Any, str | None]]) -> tuple[Finding, ...]:

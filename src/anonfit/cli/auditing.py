@@ -170,12 +170,12 @@ def _audit_page(audit: Audit, name: str) -> str:
         False: {"kind": "bad", "words": "Something that was asked or claimed is missed, or could not be checked."},
         None: {"kind": "fair", "words": "Nothing was asked: figures only."},
     }
-    told = headline(figures, "What was asked or claimed") if audit.passed else words[audit.passed]
+    verdict_line = headline(figures, "What was asked or claimed") if audit.passed else words[audit.passed]
     sizes = np.repeat(*(np.array(part, dtype=np.int64) for part in zip(*audit.sizes.of_size.items(), strict=True)))
     return page(
         "audit.html",
         title=f"What {name} protects",
-        headline=told,
+        headline=verdict_line,
         facts=[("Table", name), ("Date", datetime.now(UTC).date().isoformat()), ("Rows", f"{audit.rows:,}")],
         verdict=audit.verdict,
         missed=list(_missed(audit)),

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer import Option
 
-from anonfit.cli.showing import told
+from anonfit.cli.showing import telling
 from anonfit.errors import RequestError
 from anonfit.runtime.files import spill_folder
 
@@ -42,7 +42,7 @@ def verb(app: typer.Typer, function: Callable[..., None], *, epilog: str) -> Non
 
     @wraps(function)
     def run(**options: Any) -> None:
-        with told(function.__name__, **{name: options.pop(name) for name in COMMON}):
+        with telling(function.__name__, **{name: options.pop(name) for name in COMMON}):
             function(**options)
 
     app.command(epilog=epilog)(with_options(run, COMMON))

@@ -122,7 +122,7 @@ def is_quiet() -> bool:
 
 
 @contextmanager
-def told(verb: str, *, verbose: bool, quiet: bool, log: str) -> Iterator[None]:
+def telling(verb: str, *, verbose: bool, quiet: bool, log: str) -> Iterator[None]:
     """Say how much is told while a verb works; a log also says how it ended."""
     global _telling
     if verbose and quiet:

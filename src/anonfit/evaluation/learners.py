@@ -222,10 +222,10 @@ class ClassShares:
         some = held.any(axis=0) & ~held.all(axis=0)
         # A class that was not learned from is a mistake in whatever was expected.
         unknown = 1.0 - held.sum(axis=1)
-        found = {"brier": float(((self.shares - held) ** 2).sum(axis=1).mean() + unknown.mean()) / 2}
+        scores = {"brier": float(((self.shares - held) ** 2).sum(axis=1).mean() + unknown.mean()) / 2}
         if some.any():
-            found["auc"] = float(roc_auc_score(held[:, some], self.shares[:, some], average="macro"))
-        return found
+            scores["auc"] = float(roc_auc_score(held[:, some], self.shares[:, some], average="macro"))
+        return scores
 
 
 class _MatrixModel:

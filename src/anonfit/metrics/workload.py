@@ -208,18 +208,18 @@ def squared_errors(targets: Sequence[CodedTarget], nodes: NDArray[np.int32], cou
     """The mean squared error of each target that is predicted from the other rows of a region: of a number, or of the
     shares of classes, which tell more than the most frequent one. nodes: (row,) the node of each row, of `count`.
     """
-    found = {}
+    errors_of = {}
     for target in targets:
         regions, values = nodes[target.known].astype(np.int64), target.values[target.known]
         if not target.has_classes:
-            found[target.column] = predicted_numbers(regions, values.astype(np.float64), count).by_region
+            errors_of[target.column] = predicted_numbers(regions, values.astype(np.float64), count).by_region
             continue
         pairs, held = np.unique(regions * target.width + values.astype(np.int64), return_counts=True)
         sizes = np.bincount(regions, minlength=count)
         same = np.bincount(pairs // target.width, weights=held * held, minlength=count) / np.maximum(sizes, 1)
         errors = np.where(sizes > 1, (sizes - same) * np.square(sizes / np.maximum(sizes - 1, 1)), sizes)
-        found[target.column] = float(errors.sum()) / max(len(regions), 1)
-    return found
+        errors_of[target.column] = float(errors.sum()) / max(len(regions), 1)
+    return errors_of
 
 
 def predictions_content(figures: Sequence[TargetFigures], rule: Disclosure) -> list[dict[str, Any]]:

@@ -120,7 +120,9 @@ class SqlDialect:
         named = ", ".join(columns)
         if self.name in ("postgresql", "mssql"):  # the first takes constants for exact numbers
             once = " MATERIALIZED" if self.name == "postgresql" else ""
-            chosen = ", ".join(f"CAST({one} AS {self.double}) AS {one}" if one in numbers else one for one in columns)
+            chosen = ", ".join(
+                f"CAST({column} AS {self.double}) AS {column}" if column in numbers else column for column in columns
+            )
             return f"{name} AS{once} (\n SELECT {chosen} FROM (VALUES\n  {listed}\n ) AS listed({named})\n)"  # noqa: S608
         return f"{name}({named}) AS (\n VALUES\n  {listed}\n)"
 

@@ -235,7 +235,7 @@ class Appraisal:
     def content(self, rule: Disclosure) -> dict[str, Any]:
         """The figures as they may be told."""
 
-        def told(tell: Callable[[Any, Disclosure], Any], measured: Any) -> Any:
+        def measured_as(tell: Callable[[Any, Disclosure], Any], measured: Any) -> Any:
             return None if measured is None else tell(measured, rule)
 
         return {
@@ -243,13 +243,13 @@ class Appraisal:
             "detail": detail.detail_content(self.details, self.counted),
             "partition": self.partition,
             "predictions": workload.predictions_content(self.predictions, rule),
-            "initial_risk": told(attack.initial_content, self.initial),
-            "comparison": told(holdout.comparison_content, self.comparison),
-            "curve": told(curve_content, self.curve),
+            "initial_risk": measured_as(attack.initial_content, self.initial),
+            "comparison": measured_as(holdout.comparison_content, self.comparison),
+            "curve": measured_as(curve_content, self.curve),
             "columns_lost": None if self.columns is None else content(self.columns, "report", "regions", key="column"),
-            "clusters": told(clusters.clusters_content, self.clustered),
-            "queries": told(self._queries, self.answers or None),
-            "rules": told(rules.rules_content, self.mined),
+            "clusters": measured_as(clusters.clusters_content, self.clustered),
+            "queries": measured_as(self._queries, self.answers or None),
+            "rules": measured_as(rules.rules_content, self.mined),
             **({} if rule.min_persons or not self.distributions else {"distributions": self.distributions}),
             **({} if self.drawn is None else {"measured_on": drawn_content(*self.drawn)}),
         }
@@ -261,15 +261,15 @@ class Appraisal:
         return queries.internal_queries(asks, answers, left_out=len(self.asked) - len(answers))
 
 
-def _of_columns(draft: Draft, used: Integers, sizes: Integers, told: Integers) -> dict[str, Any]:
-    """What regions leave of the columns. used, sizes, told: (region,) those that hold rows, how many, and the persons
-    of each as a picture may tell them.
+def _of_columns(draft: Draft, used: Integers, sizes: Integers, persons: Integers) -> dict[str, Any]:
+    """What regions leave of the columns. used, sizes, persons: (region,) those that hold rows, how many, and the
+    persons of each as a picture may tell them.
     """
     details = detail.details(draft.recoding, used, sizes)
     weights = draft.spec.weights if draft.learned is None else draft.learned.weights
     return {
         "details": details,
-        "partition": detail.partition_content(draft.recoding, used, told, [column.shares for column in details]),
+        "partition": detail.partition_content(draft.recoding, used, persons, [column.shares for column in details]),
         "columns": RecodedTable(draft.recoding, used, counts=sizes, weights=weights),
     }
 
@@ -279,12 +279,12 @@ def _of_regions(draft: Draft) -> Appraisal:
     used, sizes = draft.region_sizes()
     rows, nodes = draft.released_rows()
     has_entities = draft.schema.name_of(Role.ENTITY) is not None
-    persons = told = sizes
+    persons = rounded = sizes
     if has_entities:  # a group has fewer persons than rows
         persons = persons_in(draft.schema, rows).of_groups(nodes.astype(np.int64), int(used.max(initial=0)) + 1)[used]
         k = draft.spec.privacy.least
-        told = np.maximum(persons // k * k, 1)  # as all that is told
-    columns = _of_columns(draft, used, sizes, told)
+        rounded = np.maximum(persons // k * k, 1)  # as all that is told
+    columns = _of_columns(draft, used, sizes, rounded)
     targets = workload.coded_targets(workload_of(draft.spec), draft.schema, draft.source)
     raw = [column.name for column in draft.schema.released_raw]
     return Appraisal(

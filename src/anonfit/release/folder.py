@@ -90,8 +90,8 @@ def _table(folder: Path, manifest: Json, rows: int | None) -> pl.DataFrame:
                 glob=False,
             ).collect()
         else:
-            found = scan(path, OF_RELEASES)
-            table = found.head(rows).collect() if rows is not None else found.collect()
+            scanned = scan(path, OF_RELEASES)
+            table = scanned.head(rows).collect() if rows is not None else scanned.collect()
     except (pl.exceptions.PolarsError, OSError):
         raise ReleaseError(f"{path} cannot be read; make the release again.") from None
     if table.columns != stated["columns"] or len(table) != (stated["rows"] if rows is None else rows):

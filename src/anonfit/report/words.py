@@ -183,13 +183,13 @@ def _words(measured: Json) -> str:
 def attack_sentences(content: Json) -> list[str]:
     """What came of an attack, in words."""
 
-    def told(share: float | None) -> str:
+    def in_words(share: float | None) -> str:
         return "a share that is not told, since too few are or are not," if share is None else f"{share:.1%}"
 
     def off(saved: float) -> str:
         return f"{abs(saved):.1%} {'less' if saved >= 0 else 'more'} off"
 
-    return sentences_of("attack.txt", attack=content, told=told, off=off)[""]
+    return sentences_of("attack.txt", attack=content, in_words=in_words, off=off)[""]
 
 
 def board_content(report: Json) -> list[dict[str, Any]]:

@@ -157,16 +157,16 @@ class DirectCalls:
     """
 
     def __init__(self) -> None:
-        self.found: dict[Any, Callable[..., Any]] = {}
+        self.compiled_for: dict[Any, Callable[..., Any]] = {}
 
     def __call__(self, function: Any, *arguments: Any) -> Any:
         """Call a kernel."""
-        found = self.found.get(function)
-        if found is None:
-            compiled = hasattr(function, "typeof_pyval")  # not where numba is told to compile nothing
-            found = function.compile(tuple(map(function.typeof_pyval, arguments))) if compiled else function
-            self.found[function] = found
-        return found(*arguments)
+        compiled = self.compiled_for.get(function)
+        if compiled is None:
+            is_dispatcher = hasattr(function, "typeof_pyval")  # not where numba is told to compile nothing
+            compiled = function.compile(tuple(map(function.typeof_pyval, arguments))) if is_dispatcher else function
+            self.compiled_for[function] = compiled
+        return compiled(*arguments)
 
 
 def inner(function: Function) -> Function:
@@ -243,12 +243,12 @@ def _kept_code() -> Any:
             for file in filter(None, (self._brought, self._own)):
                 self._cache_file, self._processor = file
                 try:
-                    found = super().load_overload(signature, context)
+                    overload = super().load_overload(signature, context)
                 except Exception:  # whatever reading damaged files gives
                     self._forget()
                     continue
-                if found is not None:
-                    return found
+                if overload is not None:
+                    return overload
             return None
 
         def save_overload(self, signature: Any, data: Any) -> None:

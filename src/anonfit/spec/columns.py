@@ -315,9 +315,9 @@ def _sets_of_keyword(given: Any) -> list[Any]:
     tables: list[Any] = []
     for item in several:
         if isinstance(item, str) or not isinstance(item, Iterable | QuasiIdentifierSpec):
-            found = f"'{item}'" if isinstance(item, str) else type(item).__name__
+            given_kind = f"'{item}'" if isinstance(item, str) else type(item).__name__
             form = "a list of quasi-identifiers, each a list of columns such as ['age', 'sex']"
-            raise RequestError(f"requirements is {form}; found {found}.")
+            raise RequestError(f"requirements is {form}; found {given_kind}.")
         if isinstance(item, QuasiIdentifierSpec):
             tables.append(QUASI_IDENTIFIER.tables(item))
         elif isinstance(item, Mapping):

@@ -370,9 +370,9 @@ def _public_spec(sections: dict[str, JsonPart]) -> Spec:
     )
     if method.get("weight_rule") == "first":
         del method["weight_rule"]
-    told = [setting.name for setting in COLUMN.settings if setting.public != Public.NEVER and setting.name != "role"]
+    public = [setting.name for setting in COLUMN.settings if setting.public != Public.NEVER and setting.name != "role"]
     columns = {
-        name: {key: entry.value for key, entry in part.table(("role",), (*told, "order")).items()}
+        name: {key: entry.value for key, entry in part.table(("role",), (*public, "order")).items()}
         for name, part in sections["columns"].named().items()
     }
     demands = JsonPart(privacy.get("diversity", []), "spec.privacy.diversity")

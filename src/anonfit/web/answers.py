@@ -25,8 +25,8 @@ def texts(language: str = "en") -> Mapping[str, str]:
 
 def say(name: str, /, **values: Any) -> str:
     """A text by its name, with values put in; one may be told in words of its own, by the name with `_one`."""
-    one = f"{name}_one"
-    return texts()[one if values.get("number") == 1 and one in texts() else name].format(**values)
+    singular = f"{name}_one"
+    return texts()[singular if values.get("number") == 1 and singular in texts() else name].format(**values)
 
 
 def _shown(value: Any) -> Any:

@@ -58,7 +58,7 @@ def application(jobs: Jobs, keys: Keys, *, hosts: Sequence[str], scheme: str = "
     for part in (pages, hierarchy_pages, demand_pages, run_pages):
         app.include_router(part.router, include_in_schema=False)
     app.mount("/static", StaticFiles(packages=[("anonfit.web", "static")]))
-    handlers = {AnonfitError: _told, HTTPException: _http, RequestValidationError: _invalid, Exception: _told}
+    handlers = {AnonfitError: _own_error, HTTPException: _http, RequestValidationError: _invalid, Exception: _own_error}
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
     _add_security(app)
@@ -94,7 +94,7 @@ def _answer(request: Request, status: int, facts: dict[str, Any]) -> Response:
     return HTMLResponse(page("refused.html", words="\n".join(facts["faults"])), status)
 
 
-async def _told(request: Request, error: Exception) -> Response:
+async def _own_error(request: Request, error: Exception) -> Response:
     status = next((number for kind, number in STATUS if isinstance(error, kind)), 500)
     return _answer(request, status, error_facts(error))
 

@@ -136,8 +136,8 @@ class Jobs:
     def all(self, *kinds: str) -> list[Job]:
         """Jobs of some kinds, the newest first."""
         with self._changed:
-            found = [job for job in self._known.values() if not kinds or job.kind in kinds]
-        return sorted(found, key=lambda job: (job.created, job.id), reverse=True)
+            chosen = [job for job in self._known.values() if not kinds or job.kind in kinds]
+        return sorted(chosen, key=lambda job: (job.created, job.id), reverse=True)
 
     def stages(self, job_id: str) -> list[dict[str, Any]]:
         """The stages that a job has told of."""

@@ -191,13 +191,13 @@ def watch_job(jobs: HeldJobs, job_id: JobId) -> StreamingResponse:
 
 
 def _events(jobs: Jobs, job_id: str) -> Iterator[str]:
-    told, until = 0, time.monotonic() + LONGEST_STREAM
+    sent, until = 0, time.monotonic() + LONGEST_STREAM
     while time.monotonic() < until:
         job = jobs.get(job_id)
         stages = jobs.stages(job_id)
-        for stage in stages[told:]:
+        for stage in stages[sent:]:
             yield f"event: stage\ndata: {json.dumps(stage)}\n\n"
-        told = len(stages)
+        sent = len(stages)
         if job.is_over:
             yield f"event: end\ndata: {shown(jobs, job).model_dump_json()}\n\n"
             return

@@ -143,7 +143,7 @@ class FoldFeatures:
         """
         count = len(self.plain)
         edges = [None if nominal else _edges(learned[:, i], weights) for i, nominal in enumerate(self.categorical)]
-        if all(found is None for found in edges):
+        if all(edge is None for edge in edges):
             return self
         plain = tuple((column, _bins(own, edges[i])) for i, (column, own) in enumerate(self.plain))
         wide = []

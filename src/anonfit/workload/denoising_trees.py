@@ -44,10 +44,10 @@ def fold_model(model: Model, features: FoldFeatures, codes: Sequence[Codes]) -> 
         trees = _read(model.fitted, features)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # another scikit-learn keeps them otherwise
         return asked
-    found = FoldModel(model, features, trees)
+    by_trees = FoldModel(model, features, trees)
     tried = [own[:_TRIED] for own in codes]
     rows = len(tried[0])
-    return found if trees is not None and np.array_equal(found(tried, rows), asked(tried, rows)) else asked
+    return by_trees if trees is not None and np.array_equal(by_trees(tried, rows), asked(tried, rows)) else asked
 
 
 def _read(fitted: Any, features: FoldFeatures) -> BoostedTrees | None:

@@ -134,8 +134,8 @@ class ReleasedTree(TiledTree):
     def to_model_json(self) -> str:
         """The tree as the text of model.json."""
         held = json.loads(self.tiling.to_json())
-        told = (self.target, list(self.classes), self.class_is_public, list(self.public), str(self.populations))
-        head = zip(HEAD, (FORMAT, VERSION, *told), strict=True)
+        facts = (self.target, list(self.classes), self.class_is_public, list(self.public), str(self.populations))
+        head = zip(HEAD, (FORMAT, VERSION, *facts), strict=True)
         # One line per entry, column and list, so that it can be read and compared.
         lines = ["{", *(f" {_text(name)}: {_text(value)}," for name, value in head), ' "columns": [']
         lines += [",\n".join(f"  {_text(column)}" for column in held["columns"]), " ],", ' "nodes": {']

@@ -110,9 +110,9 @@ def _groups(features: Sequence[Feature]) -> list[list[Feature]]:
     groups: list[tuple[int, list[Feature]]] = []
     for feature in sorted(features, key=lambda each: -each.left.shape[1]):
         bins = feature.left.shape[1]
-        found = next((place for place, (size, _) in enumerate(groups) if size * bins <= _MOST_ENTRIES), None)
-        if found is None:
+        with_room = next((place for place, (size, _) in enumerate(groups) if size * bins <= _MOST_ENTRIES), None)
+        if with_room is None:
             groups.append((bins, [feature]))
         else:
-            groups[found] = (groups[found][0] * bins, [*groups[found][1], feature])
+            groups[with_room] = (groups[with_room][0] * bins, [*groups[with_room][1], feature])
     return [members for _, members in groups]

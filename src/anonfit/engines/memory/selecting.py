@@ -102,13 +102,13 @@ class _Reached:
 
     def weights(self) -> NDArray[np.float64]:
         """The weight of the selections that reach each piece, for rows of each signature. (signature, piece)"""
-        found = np.zeros((len(self.selector.applies), self.pieces.shape[1]))
+        reaching = np.zeros((len(self.selector.applies), self.pieces.shape[1]))
         firsts, weights = self._selections()
         if len(firsts):
             for signature, applies in enumerate(self.selector.applies[:, self.rectangles]):
                 some = np.logical_or.reduceat(self.pieces & applies[:, None], firsts, axis=0)
-                found[signature] = (weights[:, None] * some).sum(axis=0)
-        return found
+                reaching[signature] = (weights[:, None] * some).sum(axis=0)
+        return reaching
 
     def weights_beside(self, count: int, ends: _Ends) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """The same of what is up to each of so many pieces but the last, and of what is above it. (signature,
@@ -302,8 +302,8 @@ class Selector:
             speaks = self.rectangles[:, first : first + size]
             highest = len(self.boundaries) + len(self.selection)
             # Rectangles stand in the order of their selections.
-            found = np.where(speaks.any(axis=0), self.selection[speaks.argmax(axis=0)], highest)
-            self.first_selections[column] = found
+            first_speaking = np.where(speaks.any(axis=0), self.selection[speaks.argmax(axis=0)], highest)
+            self.first_selections[column] = first_speaking
         return self.first_selections[column]
 
     def _children(self, node: NodeView, column: int, tile: NDArray[np.bool_]) -> Pieces:
