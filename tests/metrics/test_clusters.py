@@ -90,6 +90,14 @@ def test_one_region_has_no_clusters() -> None:
     assert figures(af.anonymize(frame, k=50, **WORDS), frame, {"age": 1.0}) is None
 
 
+def test_points_that_hardly_differ_are_not_told_apart() -> None:
+    frame = pl.DataFrame({"age": [*range(50)] * 2, "raw": [1e12, 1.0, 2.0, 3.0] * 25})
+    release = af.anonymize(frame, quasi_identifiers=["age"], k=100, default_role="insensitive")
+    made = cluster_figures(release.recoding, frame, np.zeros(100, np.int64), {"raw": 1.0}, clusters=4)
+    assert made is not None
+    assert made.clusters == 2
+
+
 def test_points_are_the_middles_of_intervals_and_shares_of_names() -> None:
     frame = pl.DataFrame({"age": [10, 11, 30, 31], "job": ["a", "b", "c", "c"], "raw": [1, None, 3, 4]})
     release = af.anonymize(

@@ -78,7 +78,7 @@ def test_a_model_is_what_naive_bayes_over_cells_says() -> None:
     _, place = ReleasedRecords(nodes).places()
     found = learn(release.recoding, ReleasedRecords(nodes), secret, place, release.recoding.cells(frame))
     # Each group is one cell, so nothing is added to its shares: 6 of 8 are not sure, 8 of 8 are.
-    assert found == LearnedClasses(persons=16, sure=8, right=8, sure_by_group=8)
+    assert found == LearnedClasses(persons=16, sure=8, right=8, sure_by_group=8, only_learned=0, only_by_group=0)
     whole = np.zeros(16, np.int32)
     one_group = learn(
         af.anonymize(frame, quasi_identifiers=["q"], k=16, insensitive=["s"]).recoding,
@@ -123,12 +123,17 @@ def content(one: LearnedClasses, k: int = K) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("learned", "told"),
     [
-        (LearnedClasses(100, 40, 25, 0), (0.4, 0.625, 0.0)),
-        (LearnedClasses(100, 40, 40, 0), (0.4, 1.0, 0.0)),
-        (LearnedClasses(100, 9, 9, 0), (None, None, 0.0)),
-        (LearnedClasses(100, 95, 95, 0), (None, None, 0.0)),
-        (LearnedClasses(100, 40, 35, 3), (0.4, None, None)),
-        (LearnedClasses(100, 0, 0, 0), (0.0, None, 0.0)),
+        (LearnedClasses(100, 40, 25, 0, 40, 0), (0.4, 0.625, 0.0)),
+        (LearnedClasses(100, 40, 40, 0, 40, 0), (0.4, 1.0, 0.0)),
+        (LearnedClasses(100, 9, 9, 0, 9, 0), (None, None, 0.0)),
+        (LearnedClasses(100, 95, 95, 0, 95, 0), (None, None, 0.0)),
+        (LearnedClasses(100, 40, 35, 3, 37, 0), (0.4, None, None)),
+        (LearnedClasses(100, 0, 0, 0, 0, 0), (0.0, None, 0.0)),
+        # Whoever counts the persons whose groups make one sure would know that the model is sure of one more.
+        (LearnedClasses(100, 22, 22, 21, 1, 0), (None, None, 0.21)),
+        (LearnedClasses(100, 40, 40, 50, 20, 30), (0.4, 1.0, 0.5)),
+        (LearnedClasses(100, 40, 40, 42, 20, 22), (0.4, 1.0, 0.42)),
+        (LearnedClasses(100, 40, 40, 43, 0, 3), (None, None, 0.43)),
     ],
 )
 def test_figures_of_few_are_not_told(learned: LearnedClasses, told: tuple[float | None, ...]) -> None:

@@ -188,7 +188,7 @@ def cuts_reversed(p: Planted, rng: random.Random) -> None:
 
 
 def domain_changed(p: Planted, rng: random.Random) -> None:
-    column = recoded(p, rng, lambda one: one.get("scale") == "number" and one.get("domain"))
+    column = recoded(p, rng, lambda one: one.get("scale") in ("number", "whole") and one.get("domain"))
     column["domain"][1] += 12345
 
 

@@ -340,6 +340,7 @@ REFUSED: list[tuple[Mapping[str, Any], str]] = [
     ({"method.candidates": "all"}, "method.candidates is where cuts for the classes of targets"),
     (NUMBER | {"method.candidates": "all", "method.criterion": "lsd"}, "method.candidates is where cuts"),
     (TARGET | {"method.candidates": "all", "method.criterion": "median"}, "method.candidates is where cuts"),
+    (TARGET | {"method.candidates": "all"}, "models of the targets stand in their place"),
     ({"method.weight_rule": "product"}, "method.weight_rule = 'product' needs weights"),
     ({"method.alpha": 0.2}, "method.alpha is for weight_rule"),
     ({"method.beta": 0.2}, "method.beta is for weight_rule"),

@@ -58,6 +58,7 @@ CASES: dict[str, tuple[dict[str, str], str, dict[str, Any]]] = {
         t = 0.4
         distance = "equal"
         [workload]
+        denoise = false
         targets = ["outcome", { column = "cost", classes = [50, 90.5], weight = 0.5 }, { column = "age", equal_width = 3 }]
         [[workload.selections]]
         where = "age >= 65 and region in ('n1', 's2')"
@@ -90,6 +91,7 @@ CASES: dict[str, tuple[dict[str, str], str, dict[str, Any]]] = {
             "weights": {"age": 2.0, "sex": 0.5},
             "weight_rule": "blend",
             "alpha": 0.25,
+            "denoise": False,
             "candidates": "all",
             "min_gain": 0.01,
         },

@@ -182,13 +182,14 @@ def methods(draw: st.DrawFn, columns: Mapping[str, ColumnSpec], workload: Worklo
     criterion = draw(st.sampled_from(criteria))
     is_steered = has_targets and criterion not in ("median", "weighted", "clustering", "explore")
     is_fixed = criterion in ("clustering", "explore")
+    by_classes = is_steered and criterion != "lsd" and workload.denoise is False
     rules = ["first", "product", "blend", "naive", "probabilistic"] + ["combined"] * is_steered
     rule = draw(st.sampled_from(rules)) if has_weights and not is_fixed else None
     return MethodSpec(
         criterion=criterion,
         cut_points=draw(st.sampled_from(CutPoints)),
         seed=draw(st.integers(-9, 9)),
-        candidates=draw(st.sampled_from(["boundary", "all"])) if is_steered and criterion != "lsd" else "boundary",
+        candidates=draw(st.sampled_from(["boundary", "all"])) if by_classes else "boundary",
         split_on=tuple(draw(st.lists(st.sampled_from(links), unique=True))),
         weight_rule=rule,
         alpha=draw(st.floats(0, 1)) if rule in ("blend", "combined") else 0.5,

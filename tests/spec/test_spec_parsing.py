@@ -91,7 +91,7 @@ age = 2.0
 [method]
 algorithm = "mondrian"
 criterion = "infogain"
-candidates = "all"
+candidates = "boundary"
 split_on = ["age"]
 weight_rule = "blend"
 alpha = 0.25
@@ -134,7 +134,7 @@ def test_every_key_of_the_contract_that_works_is_read() -> None:
             delimiter=";",
             header=True,
         ),
-        method=MethodSpec("mondrian", "infogain", CutPoints.VALUE, 7, "all", ("age",), "blend", 0.25, 4.0),
+        method=MethodSpec("mondrian", "infogain", CutPoints.VALUE, 7, "boundary", ("age",), "blend", 0.25, 4.0),
         engine=EngineSpec("memory"),
         output=OutputSpec("csv", "bounds", "domain", "original", True),  # type: ignore[arg-type]
         workload=WorkloadSpec(

@@ -109,11 +109,15 @@ def test_no_path_reaches_outside_of_the_folder(door: Door, path: str) -> None:
         ("[output]", '[method]\nstart = "/etc/x.json"\n[output]'),
         ('source = "people.csv"', 'source = "duckdb:../people.duckdb#people"'),
         ("[output]", '[output]\nto = "sqlite:/tmp/out.db#people"'),
+        ('source = "people.csv"', 'source = "env:DATABASE_OUTSIDE#people"'),
         ("[output]", '[engine]\nspill = "/var/spill"\n[output]'),
         ('source = "people.csv"', 'source = "file:///etc/people.parquet"\n[engine]\nname = "spark"'),
     ],
 )
-def test_a_spec_that_names_a_path_outside_is_refused_at_both_doors(door: Door, change: tuple[str, str]) -> None:
+def test_a_spec_that_names_a_path_outside_is_refused_at_both_doors(
+    door: Door, change: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_OUTSIDE", "sqlite:/etc/people.db")
     text = SPEC.replace(*change)
     assert text != SPEC
     answer = door.rest.post("/api/v1/jobs", data={"spec": text})

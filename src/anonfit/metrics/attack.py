@@ -192,7 +192,7 @@ def attack_content(outcome: Attack, rule: Disclosure, *, roles: Mapping[str, Rol
     for guesses in outcome.guesses:
         line = _guesses(guesses, rule, (roles or {}).get(guesses.column))
         if learned := outcome.learned.get(guesses.column):
-            sure = _share(learned.sure, learned.persons, rule)
+            sure = _sure(learned, rule)
             line["learned"] = {
                 "at_least": SURE,
                 "sure": sure,
@@ -212,6 +212,14 @@ def attack_content(outcome: Attack, rule: Disclosure, *, roles: Mapping[str, Rol
         },
         "inference": inference,
     }
+
+
+def _sure(learned: LearnedClasses, rule: Disclosure) -> float | None:
+    """The share of persons that the model is sure of. Everybody can count those whose groups make one sure, so it is
+    not told where the two differ by few persons.
+    """
+    differ_by_few = map(rule.below_threshold, (learned.only_learned, learned.only_by_group))
+    return None if any(differ_by_few) else _share(learned.sure, learned.persons, rule)
 
 
 def _guesses(guesses: Guesses, rule: Disclosure, role: Role | None) -> dict[str, Any]:

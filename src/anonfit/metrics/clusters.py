@@ -75,7 +75,7 @@ def cluster_figures(
         drawn = np.sort(np.random.default_rng(seed).choice(len(frame), ROWS, replace=False))
         frame, nodes = frame[drawn], nodes[drawn]
     original, released = _points(recoding, frame, nodes, features)
-    number = min(clusters, len(np.unique(original, axis=0)), len(np.unique(released, axis=0)))
+    number = min(clusters, _different(original), _different(released))
     if number < 2:
         return None
     from sklearn.metrics import adjusted_rand_score
@@ -119,6 +119,12 @@ def _clusters(points: Floats, clusters: int, seed: int) -> Integers:
     # Seeds may be negative or large; those of scikit-learn may not.
     labels: Integers = KMeans(clusters, n_init=STARTS, random_state=seed % (1 << 32)).fit_predict(points)
     return labels
+
+
+def _different(points: Floats) -> int:
+    """How many points k-means tells apart: it squares distances, and those far smaller than the largest are lost."""
+    largest = float(np.abs(points).max(initial=0.0))
+    return len(np.unique((points / (largest or 1.0)).round(6), axis=0))
 
 
 def _within(points: Floats, clusters: Integers) -> float:

@@ -198,12 +198,16 @@ SMALLEST = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class LearnedClasses:
-    """Of how many persons the model is sure, of these is right, and of how many the groups alone make one as sure."""
+    """Of how many persons the model is sure, of these is right, and of how many the groups alone make one as sure; of
+    how many only the model is sure, or only their groups make one so.
+    """
 
     persons: int
     sure: int
     right: int
     sure_by_group: int
+    only_learned: int
+    only_by_group: int
 
 
 def learn(
@@ -231,12 +235,15 @@ def learn(
     named = min(held.shape[1], MOST_CLASSES)
     likely = np.exp(scores - scores.max(axis=1, keepdims=True))
     is_sure = likely[:, :named].max(axis=1, initial=0.0) >= SURE * likely.sum(axis=1)
+    by_group = held[at, :named].max(axis=1, initial=0) >= SURE * held[at].sum(axis=1)
     true = _places(secret)[secret.true[asked].astype(np.int64)]
     return LearnedClasses(
         persons=len(place),
         sure=int(is_sure.sum()),
         right=int((is_sure & (likely.argmax(axis=1) == true)).sum()),
-        sure_by_group=int((held[at, :named].max(axis=1, initial=0) >= SURE * held[at].sum(axis=1)).sum()),
+        sure_by_group=int(by_group.sum()),
+        only_learned=int((is_sure & ~by_group).sum()),
+        only_by_group=int((by_group & ~is_sure).sum()),
     )
 
 

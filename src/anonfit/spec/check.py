@@ -122,6 +122,11 @@ def _check_method(spec: Spec, faults: Faults) -> None:
         faults.add(
             "method.candidates is where cuts for the classes of targets are looked for, and none steers; remove it."
         )
+    elif METHOD.is_changed(method, "candidates") and spec.denoises:
+        faults.add(
+            "method.candidates is where the classes of rows change, and models of the targets stand in their place; "
+            "remove it, or write workload.denoise = false."
+        )
     if spec.privacy.max_confidence < 1 and not method.capabilities.grows_tree:
         _check_capped(spec, faults)
     if method.weight_rule not in (None, "first") and not has_weights:

@@ -20,7 +20,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from anonfit.errors import RequestError, SpecError
 from anonfit.spec.parse import parse_toml
-from anonfit.tables.sources import FILES, SECRETS, divided, format_of, is_database
+from anonfit.tables.sources import FILES, SECRETS, VARIABLE, divided, format_of, is_database
 
 SPEC, UPLOADS, RUNS, HIERARCHIES, STATE = "spec.toml", "uploads", "runs", "hierarchies", ".anonfit-web"
 KEPT = 50
@@ -215,6 +215,8 @@ class Workspace:
                 continue  # the parser says what is wrong with it
             if where in ADDRESSES and is_database(path):
                 kind, _, rest = divided(path)[0].partition(":")
+                if kind == VARIABLE:
+                    kind, _, rest = divided(os.environ.get(rest, ""))[0].partition(":")
                 if kind in FILES:
                     self.inside(rest.removeprefix("//"))
                     if isinstance(tables.get("data"), dict) and "query" in tables["data"]:
