@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn
 from denoising_tables import column, examples, expected_numbers, expected_shares, mixed, table
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
-from anonfit.errors import MissingPackage
 from anonfit.tables.schema import SplitMode
 from anonfit.workload.denoising import fit_shares, fixed_shares
+from anonfit.workload.denoising_models import fold_of, make_features
 
 # Tables in which there is little or nothing to learn
 
@@ -66,16 +69,37 @@ def test_many_rare_classes(seed: int) -> None:
     assert np.allclose(shares.mean(axis=0), np.bincount(classes, minlength=16) / rows, atol=0.08)
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
-    with pytest.raises(MissingPackage, match=r"anonfit\[learn\]"):
-        expected_numbers(*table(column([0, 1, 2])), np.ones(3))
+def test_models_need_no_scikit_learn() -> None:
+    words = "import sys, numpy as np; sys.modules['sklearn'] = None; from denoising_tables import *; "
+    words += "print(expected_shares(*mixed(np.random.default_rng(0), 90), np.arange(90) % 2, 2).shape)"
+    found = subprocess.run(
+        [sys.executable, "-c", words], check=True, capture_output=True, text=True, cwd=Path(__file__).parent
+    )
+    assert found.stdout.split() == ["(90,", "2)"]
 
 
-def test_importing_loads_no_scikit_learn() -> None:
-    code = "import sys, anonfit.workload.denoising; print('sklearn' in sys.modules, 'threadpoolctl' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert found.stdout.split() == ["False", "False"]
+@pytest.mark.parametrize("case", range(6))
+def test_bins_are_those_that_scikit_learn_finds(case: int) -> None:
+    if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8):
+        pytest.skip("this scikit-learn finds bins without weights")
+    rng = np.random.default_rng(case)
+    rows = 3000
+    skewed = np.minimum(rng.exponential(150, rows), 900 if case % 2 else 300).astype(np.int64)
+    known = table(column(rng.integers(0, 1000, rows), size=1000, missing=case > 1), column(skewed, missing=case > 3))
+    found = examples(known, rng.integers(0, 2, rows), rng.integers(1, 4, rows) if case % 2 else None)
+    folds = fold_of(found.cells, 0)
+    learned = folds > 0
+    for feature in make_features(known[0], found, folds, np.zeros((len(folds), 1))):
+        mapper = _BinMapper(n_bins=256)
+        numbers = feature.numbers[found.codes[feature.column]][:, None]
+        mapper.fit(numbers[learned], sample_weight=found.weights[learned])
+        bins = mapper.transform(feature.numbers[:, None])[:, 0].astype(np.int64)
+        own = feature.binned(0, found, folds, learned)
+        seen = np.unique(np.append(bins[found.codes[feature.column]][learned], 255))
+        expected = np.searchsorted(seen[:-1], np.minimum(bins, seen[-2]))  # bins that no example is in are not kept
+        is_missing = np.isnan(feature.numbers)
+        assert np.array_equal(own.bins[~is_missing], expected[~is_missing])
+        assert set(own.bins[is_missing].tolist()) <= {own.missing}
 
 
 # Shares in fixed point

@@ -258,11 +258,10 @@ def is_ready(*, models: bool, refining: bool, ahead: bool) -> bool:
 def compile_all() -> None:
     """Compile every kernel for all that it is ever called with: what building a wheel does."""
     from anonfit.algorithms.trees.growing import Attributes, DecisionTreeGrower, Demand
-    from anonfit.engines.memory import boosting, warming
+    from anonfit.engines.memory import warming
 
     _compile_the_rest([AUDIT_ONLY])
-    leaves = boosting.Feature(0, np.zeros(1, np.int64), np.ones((1, 1), np.uint16))
-    boosting.make_trees([leaves], np.zeros((1, boosting.MOST_LEAVES)), np.zeros(1)).sums([np.zeros(1, np.int64)])
+    warming.warm_boosting()
     for models in (False, True):
         warming.warm_up(models=models)
         warming.warm_refining(models=models)

@@ -228,13 +228,12 @@ def publish_draft(
 
 
 def _measures_early(draft: Draft) -> bool:
-    """Whether a report is measured while the file is audited: only of rows in memory, and not of many; not where models
-    are fitted, which changes the filters of warnings that all threads share; not where kernels must be compiled first.
+    """Whether a report is measured while the file is audited: only of rows in memory, and not of many; not by models
+    of others, which may change what all threads share; not where kernels must be compiled first.
     """
-    purpose = workload_of(draft.spec)
-    fits = purpose.denoise or any(target.model is not None for target in purpose.targets)
+    given = any(target.model is not None for target in workload_of(draft.spec).targets)
     in_memory = draft.scan is None and draft.released <= MOST_BESIDE
-    return in_memory and not (fits or draft.spec.method.capabilities.refines)
+    return in_memory and not (given or draft.spec.method.capabilities.refines)
 
 
 def _audited_by_others(folder: Path, *, audit: Audit) -> None:

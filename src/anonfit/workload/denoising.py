@@ -19,12 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.errors import MissingPackage
 from anonfit.runtime.process import thread_count
 from anonfit.tables.schema import CodedColumn, Codes
 from anonfit.workload import denoising_models
 from anonfit.workload.denoising_models import FOLDS, Examples, Matrix, Model, TrainingRows, fold_of
-from anonfit.workload.denoising_trees import FoldModel, fold_model
 
 _MOST_SIGNALS = 8  # classes whose means stand for the categories of a very wide column
 _BATCH = 1 << 18  # rows rounded at once
@@ -60,7 +58,7 @@ class KnownCells:
 class Deal:
     """Cells dealt to folds by a seed, and the model that predicts each fold."""
 
-    models: tuple[FoldModel, ...]
+    models: tuple[Model, ...]
     seed: int
 
     def of_cells(self, keys: NDArray[np.uint64], codes: Sequence[Codes], threads: int | None) -> Matrix:
@@ -122,7 +120,7 @@ def fit_shares(
     common = np.sort(np.argsort(-counts, kind="stable")[:_MOST_SIGNALS])
     signals = (examples.target[:, None] == (np.array([1]) if width == 2 else common)).astype(np.float64)
     learn = partial(denoising_models.learn_classes, width=width)
-    fitted = _fitted(columns, examples, signals, learn, _seeds(examples, seed, repeated=repeated))
+    fitted = _fitted(columns, examples, signals, learn, _seeds(examples, seed, repeated=repeated), threads)
     each = (examples.target[:, None] == np.arange(width)).astype(np.float64)
     known, expected = _known(fitted, examples, each, threads)
     mean = np.average(expected, axis=0, weights=known.rows)
@@ -146,7 +144,7 @@ def fit_numbers(
     """Models of which number to expect: between the least and the most of the examples' targets."""
     numbers = examples.target.astype(np.float64)
     seeds = _seeds(examples, seed, repeated=repeated)
-    fitted = _fitted(columns, examples, numbers[:, None], denoising_models.learn_numbers, seeds)
+    fitted = _fitted(columns, examples, numbers[:, None], denoising_models.learn_numbers, seeds, threads)
     known, expected = _known(fitted, examples, numbers[:, None], threads)
     places = np.searchsorted(known.keys, examples.cells)
     errors = examples.weights @ (numbers - expected[places, 0]) ** 2
@@ -167,13 +165,11 @@ def _fitted(
     signals: Matrix,
     learn: Callable[[TrainingRows], Model],
     seeds: Sequence[int],
+    threads: int | None,
 ) -> Predictor:
     """Models of cells that are dealt to folds by each of some seeds."""
-    try:
-        import sklearn.ensemble  # noqa: F401
-    except ImportError:
-        raise MissingPackage("scikit-learn", "learn", "Denoising") from None
-    return Predictor(tuple(columns), tuple(_dealt(columns, examples, signals, learn, seed) for seed in seeds))
+    deals = (_dealt(columns, examples, signals, learn, seed, threads) for seed in seeds)
+    return Predictor(tuple(columns), tuple(deals))
 
 
 def _seeds(examples: Examples, seed: int, *, repeated: bool) -> list[int]:
@@ -188,39 +184,22 @@ def _dealt(
     signals: Matrix,
     learn: Callable[[TrainingRows], Model],
     seed: int,
+    threads: int | None,
 ) -> Deal:
-    """A model for each fold of cells: it learns from the others, but for a few that tell when to stop."""
-    folds, checked = fold_of(examples.cells, seed), denoising_models.are_checked(examples.cells, seed)
+    """A model for each fold of cells."""
+    folds = fold_of(examples.cells, seed)
     features = denoising_models.make_features(columns, examples, folds, signals)
-    rows = float(examples.rows.sum()) / max(len(examples.rows), 1)
 
-    def fit(fold: int) -> FoldModel:
-        others = folds != fold
-        if not others.any():  # the only cells there are
-            others = ~others
-        learned = others & ~checked if (others & ~checked).any() else others
-        own = features.of_fold(fold)
-        own = own.binned(own.matrix(examples.codes, folds)[learned], examples.weights[learned])
-        given = own.matrix(examples.codes, folds), own.categorical, examples.target, examples.weights
-        model = learn(TrainingRows(*given, learned, others & checked & ~learned, max(rows, 1.0)))
-        return fold_model(model, own, examples.codes)
+    def fit(fold: int) -> Model:
+        return learn(TrainingRows.of_fold(fold, features, examples, folds, seed))
 
-    # One after another: while it fits, scikit-learn changes the filters of warnings, which all threads share.
-    return Deal(tuple(_side_by_side(fit, 1)), seed)
+    return Deal(tuple(_side_by_side(fit, threads)), seed)
 
 
 def _side_by_side(work: Callable[[int], Any], threads: int | None) -> list[Any]:
-    """What some work gives for each fold, done by one thread: sums made by several could differ in the last bit."""
-    from threadpoolctl import ThreadpoolController
-
-    controller = ThreadpoolController()
-
-    def alone(fold: int) -> Any:
-        with controller.limit(limits=1, user_api="openmp"):
-            return work(fold)
-
+    """What some work gives for each fold."""
     with ThreadPoolExecutor(max_workers=min(FOLDS, thread_count(threads))) as pool:
-        return list(pool.map(alone, range(FOLDS)))
+        return list(pool.map(work, range(FOLDS)))
 
 
 def _entropies(shares: Matrix) -> NDArray[np.float64]:

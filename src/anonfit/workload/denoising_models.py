@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models of denoising: which examples a model learns from and which cells it predicts, coded columns as the numbers
+"""The models of denoising: which examples a model learns from and which cells it predicts, coded columns as the bins
 it is given, and gradient boosting, or plain shares and means where there is nothing to learn. Everything follows from
 what examples hold, never from where they stand.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -13,6 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.engines.memory.boosting import ALL_LEAVES, BoostedTrees, Feature, make_trees
+from anonfit.engines.memory.boosting_fitting import BoostingExamples, BoostingSettings, fit
+from anonfit.engines.memory.boosting_losses import Loss, ManyShares, SquaredError, TwoShares
 from anonfit.tables.schema import MISSING, CodedColumn, Codes, SplitMode
 
 FOLDS = 5
@@ -20,8 +24,7 @@ Matrix: TypeAlias = NDArray[np.float64]
 
 _MOST_KEYS = 1 << 63
 _CHECKED = 8  # one in so many cells tells when to stop
-_MOST_CATEGORIES = 255  # of scikit-learn's histograms
-_MOST_BINNED = 200_000  # of more, scikit-learn draws examples to find bins of
+_MOST_BINS = 255  # of a feature, beside that of missing values
 _PRIOR_ROWS = 10.0  # a category's mean counts as much as the table's when it has so many rows
 
 
@@ -106,110 +109,126 @@ def _hashes(cells: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFeatures:
-    """From codes to what models are given: of plain columns one number for each code (a position on a scale, or a
-    category), of nominal ones with too many categories the mean target of each category's rows, as each fold's model
-    may know it for rows of each fold; `categorical` says which features are categories.
+class ModelFeature:
+    """A feature of models: a number for each code of a column (a position on a scale, or a category). Where a nominal
+    column has too many categories, it is the mean target of a category's rows, as the model of a fold may know it for
+    rows of a fold.
     """
 
-    plain: tuple[tuple[int, NDArray[np.float64]], ...]  # (code,)
-    wide: tuple[tuple[int, NDArray[np.float64]], ...]  # (fold, a row's fold, code, signal)
-    categorical: tuple[bool, ...]
+    column: int
+    numbers: NDArray[np.float64]  # (code,) or (fold, a row's fold, code)
+    nominal: bool = False
 
-    def of_fold(self, fold: int) -> FoldFeatures:
-        """What the model of a fold is given."""
-        wide = tuple((column, means[fold]) for column, means in self.wide)
-        return FoldFeatures(fold, self.plain, wide, self.categorical)
+    def binned(
+        self, fold: int, examples: Examples, folds: NDArray[np.int64], learned: NDArray[np.bool_]
+    ) -> BinnedFeature:
+        """The feature as the model of a fold is given it, which learns from some of the examples."""
+        by_fold = self.numbers.ndim > 1
+        numbers, size = (self.numbers[fold].ravel(), self.numbers.shape[-1]) if by_fold else (self.numbers, 0)
+        places = (folds * size + examples.codes[self.column])[learned]
+        if self.nominal:
+            return BinnedFeature(self.column, *_category_bins(numbers, _distinct(numbers, places)), nominal=True)
+        counts = examples.weights[learned] != 0
+        has_missing = bool(np.isnan(numbers[places]).any())
+        places, weights, edges = places[counts], examples.weights[learned][counts], None
+        values = _distinct(numbers, places)
+        if len(values) > _MOST_BINS:
+            edges = _edges(numbers[places], weights)
+            if edges[-1] < values[-1] or not has_missing:
+                numbers, edges = _bins(numbers, edges), None
+        if edges is None:
+            values = _distinct(numbers, places)
+            edges = np.unique((values[1:] + values[:-1]) / 2)
+        missing = len(edges) + 1
+        bins = np.where(np.isnan(numbers), missing, np.nan_to_num(_bins(numbers, edges))).astype(np.uint8)
+        return BinnedFeature(self.column, bins, missing, size)
 
 
 @dataclass(frozen=True, slots=True)
-class FoldFeatures:
-    """What the model of one fold is given."""
-
-    fold: int
-    plain: tuple[tuple[int, NDArray[np.float64]], ...]  # (code,)
-    wide: tuple[tuple[int, NDArray[np.float64]], ...]  # (a row's fold, code, signal)
-    categorical: tuple[bool, ...]
-
-    def matrix(self, codes: Sequence[Codes], folds: NDArray[np.int64]) -> Matrix:
-        """What it is shown of rows that are in these folds. # (row, feature)"""
-        parts = [numbers[codes[column]][:, None] for column, numbers in self.plain]
-        parts += [means[folds, codes[column]] for column, means in self.wide]
-        return np.concatenate(parts, axis=1) if parts else np.empty((len(folds), 0))
-
-    def binned(self, learned: Matrix, weights: NDArray[np.float64]) -> FoldFeatures:
-        """The same with bins in place of numbers that are too many for a model to tell apart. Scikit-learn would find
-        the same bins of the examples that are learned from, (example, feature), but sorts them for every bin.
-        """
-        count = len(self.plain)
-        edges = [None if nominal else _edges(learned[:, i], weights) for i, nominal in enumerate(self.categorical)]
-        if all(edge is None for edge in edges):
-            return self
-        plain = tuple((column, _bins(own, edges[i])) for i, (column, own) in enumerate(self.plain))
-        wide = []
-        for place, (column, means) in enumerate(self.wide):
-            begin = count + place * means.shape[-1]
-            signals = [_bins(means[..., i], edges[begin + i]) for i in range(means.shape[-1])]
-            wide.append((column, np.stack(signals, axis=-1)))
-        return FoldFeatures(self.fold, plain, tuple(wide), self.categorical)
-
-
-def _edges(numbers: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Where bins end, each inclusive: weighted percentiles; None where a model tells all numbers apart, or where a
-    missing number could be told from one that is greater than all.
+class BinnedFeature:
+    """A feature as one model is given it: the bin of each code, the last for missing values and unknown categories.
+    Where `codes` are not 0, there are so many, and each has a bin for rows of each fold.
     """
-    known = ~np.isnan(numbers) & (weights != 0)
+
+    column: int
+    bins: NDArray[np.uint8]  # (code,) or (a row's fold and code,)
+    missing: int
+    codes: int = 0
+    nominal: bool = False
+
+    def of_examples(self, examples: Examples, folds: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The bins of examples that are in these folds."""
+        return np.asarray(self.bins[folds * self.codes + examples.codes[self.column]])
+
+    def of_fold(self, fold: int) -> NDArray[np.uint8]:
+        """The bin of each code for rows of a fold."""
+        return self.bins[fold * self.codes :][: self.codes or None]
+
+
+def _distinct(numbers: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The different numbers that stand at some places, ascending, without missing ones."""
+    found = np.unique(numbers[np.bincount(places, minlength=len(numbers)) > 0])
+    return found[~np.isnan(found)]
+
+
+def _category_bins(numbers: NDArray[np.float64], known: NDArray[np.float64]) -> tuple[NDArray[np.uint8], int]:
+    """The bin of each category, and that of missing and unknown ones."""
+    if not len(known):
+        return np.zeros(len(numbers), np.uint8), 0
+    places = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+    return np.where(known[places] == numbers, places, len(known)).astype(np.uint8), len(known)
+
+
+def _edges(numbers: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Where bins of too many numbers end, each inclusive: weighted percentiles."""
+    known = ~np.isnan(numbers)
     order = np.argsort(numbers[known])
     values, masses = numbers[known][order], weights[known][order]
-    if len(numbers) > _MOST_BINNED or len(np.unique(values)) <= _MOST_CATEGORIES:
-        return None
     order = np.argsort(values)
     shares = np.cumsum(masses[order])
-    asked = np.linspace(0, 100, num=_MOST_CATEGORIES + 1)[1:-1] / 100 * shares[-1]
+    asked = np.linspace(0, 100, num=_MOST_BINS + 1)[1:-1] / 100 * shares[-1]
     places = np.clip(np.searchsorted(shares, asked), 0, len(values) - 1)
     following = np.clip(places + 1, 0, len(values) - 1)
     at, after = values[order][places], values[order][following]
-    edges = np.unique(np.where(shares[places] - asked > np.finfo(np.float64).eps, at, (at + after) / 2))
-    return None if edges[-1] >= values[-1] and np.isnan(numbers).any() else edges
+    return np.unique(np.where(shares[places] - asked > np.finfo(np.float64).eps, at, (at + after) / 2))
 
 
-def _bins(numbers: NDArray[np.float64], edges: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """The bin of each number."""
-    if edges is None:
-        return numbers
+def _bins(numbers: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The bin of each number, missing where the number is."""
     return np.where(np.isnan(numbers), np.nan, np.searchsorted(edges, numbers).astype(np.float64))
 
 
 def make_features(
     columns: Sequence[CodedColumn], examples: Examples, folds: NDArray[np.int64], signals: Matrix
-) -> ModelFeatures:
-    """The features of columns: ordered ones are positions on their scale, nominal ones categories, missing is NaN.
+) -> list[ModelFeature]:
+    """The features of columns, categories first: ordered columns are positions on their scale, nominal ones categories,
+    missing is NaN.
 
     A nominal column with more than 255 categories is given as the mean target of each category (one mean for each of
     the most common classes) and, if it has a taxonomy, as the place in its order of leaves. A column in which all
     examples are alike is left out.
     """
-    plain, wide, categorical = [], [], []
+    plain, wide = [], []
     for index, (column, own) in enumerate(zip(columns, examples.codes, strict=True)):
         present = np.flatnonzero(np.bincount(own, minlength=column.size))
         if len(present) < 2:
             continue
         values = present[present != MISSING] if column.has_missing else present
-        numbers = np.full(column.size, np.nan)
+        numbers, nominal = np.full(column.size, np.nan), False
         if column.mode is SplitMode.ORDERED:
             first = int(column.has_missing)
             numbers[first:] = column.positions[first:]
-        elif len(values) <= _MOST_CATEGORIES:
-            numbers[values] = np.arange(len(values))
+        elif len(values) <= _MOST_BINS:
+            numbers[values], nominal = np.arange(len(values)), True
         else:
-            wide.append((index, _means(own, column.size, folds, signals, examples.weights)))
+            means = _means(own, column.size, folds, signals, examples.weights)
+            wide += [ModelFeature(index, means[..., signal]) for signal in range(signals.shape[1])]
             if column.taxonomy is None or column.taxonomy.height < 2:
                 continue
             # Neighbours in a taxonomy are alike, so the order of its leaves tells something too.
             numbers[values] = values
-        plain.append((index, numbers))
-        categorical.append(column.mode is not SplitMode.ORDERED and len(values) <= _MOST_CATEGORIES)
-    return ModelFeatures(tuple(plain), tuple(wide), (*categorical, *[False] * (len(wide) * signals.shape[1])))
+        plain.append(ModelFeature(index, numbers, nominal))
+    return sorted([*plain, *wide], key=lambda feature: not feature.nominal)
 
 
 def _means(
@@ -239,86 +258,102 @@ def _means(
 # --- models -----------------------------------------------------------------------------------------------------
 
 
+class Model(ABC):
+    """A fitted model of the rows of a fold."""
+
+    @abstractmethod
+    def __call__(self, codes: Sequence[Codes], rows: int) -> Matrix:
+        """What to expect of rows: shares of classes, or one column of numbers. # (row, class)"""
+
+
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Model):
     """What is expected of every row alike, where there is nothing to learn. # (class,) or one number"""
 
     expected: NDArray[np.float64]
 
-    def __call__(self, features: Matrix) -> Matrix:
+    def __call__(self, codes: Sequence[Codes], rows: int) -> Matrix:  # noqa: ARG002  nothing is looked at
         """The same for each."""
-        return np.tile(self.expected, (len(features), 1))
+        return np.tile(self.expected, (rows, 1))
 
 
 @dataclass(frozen=True, slots=True)
-class Classifier:
-    """A fitted classifier of those of some classes that it could learn."""
+class Classifier(Model):
+    """Trees of those of some classes that could be learned."""
 
-    fitted: Any
+    trees: BoostedTrees
+    loss: Loss
     learned: NDArray[np.int64]
     width: int
 
-    def __call__(self, features: Matrix) -> Matrix:
+    def __call__(self, codes: Sequence[Codes], rows: int) -> Matrix:
         """The shares of all classes."""
-        return self._of_all(self.fitted.predict_proba(features) if len(features) else np.zeros((0, len(self.learned))))
-
-    def of_sums(self, sums: Matrix) -> Matrix:
-        """The same from what the trees of each output add up to."""
-        return self._of_all(self.fitted._loss.predict_proba(sums))
-
-    def _of_all(self, shares: Matrix) -> Matrix:
-        result = np.zeros((len(shares), self.width))
-        result[:, self.learned] = shares
-        return result
+        shares = np.zeros((rows, self.width))
+        shares[:, self.learned] = self.loss.expected(self.trees.sums(codes))
+        return shares
 
 
 @dataclass(frozen=True, slots=True)
-class Regressor:
-    """A fitted regressor of numbers that were put on a scale of their own; it never says less than the least, or more
-    than the most, it has seen.
+class Regressor(Model):
+    """Trees of numbers that were put on a scale of their own; it never says less than the least, or more than the most,
+    that it has seen.
     """
 
-    fitted: Any
+    trees: BoostedTrees
     low: float
     high: float
     centre: float
     scale: float
 
-    def __call__(self, features: Matrix) -> Matrix:
+    def __call__(self, codes: Sequence[Codes], rows: int) -> Matrix:  # noqa: ARG002  codes have as many
         """One column of numbers."""
-        return self._restored(self.fitted.predict(features) if len(features) else np.zeros(0))
-
-    def of_sums(self, sums: Matrix) -> Matrix:
-        """The same from what the trees add up to."""
-        return self._restored(self.fitted._loss.link.inverse(sums[:, 0]))
-
-    def _restored(self, numbers: NDArray[np.float64]) -> Matrix:
-        spread = numbers * self.scale + self.centre
-        return np.clip(spread * (self.high - self.low) + self.low, self.low, self.high).reshape(-1, 1)
-
-
-Model: TypeAlias = Constant | Classifier | Regressor
+        spread = self.trees.sums(codes) * self.scale + self.centre
+        return np.clip(spread * (self.high - self.low) + self.low, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingRows:
-    """What a model is given: features (example, feature), which of them are categories, targets, weights, which
-    examples are learned from and which tell when to stop, and how many rows an example stands for on average.
+    """What the model of a fold is given: features, their bins (example, feature), targets, weights, which examples are
+    learned from and which tell when to stop, and how many rows an example stands for on average.
     """
 
-    features: Matrix
-    categorical: tuple[bool, ...]
+    fold: int
+    features: tuple[BinnedFeature, ...]
+    bins: NDArray[np.uint8]
     target: NDArray[Any]
     weights: NDArray[np.float64]
     learned: NDArray[np.bool_]
     checked: NDArray[np.bool_]
     rows: float
 
+    @classmethod
+    def of_fold(
+        cls, fold: int, features: Sequence[ModelFeature], examples: Examples, folds: NDArray[np.int64], seed: int
+    ) -> TrainingRows:
+        """For the model of a fold: it learns from the others, but for a few cells that tell when to stop."""
+        others, checked = folds != fold, are_checked(examples.cells, seed)
+        if not others.any():  # the only cells there are
+            others = ~others
+        learned = others & ~checked if (others & ~checked).any() else others
+        binned = tuple(feature.binned(fold, examples, folds, learned) for feature in features)
+        bins = np.empty((len(folds), len(binned)), np.uint8)
+        for place, feature in enumerate(binned):
+            bins[:, place] = feature.of_examples(examples, folds)
+        rows = float(examples.rows.sum()) / max(len(examples.rows), 1)
+        given = examples.target, examples.weights, learned, others & checked & ~learned
+        return cls(fold, binned, bins, *given, max(rows, 1.0))
+
     @property
     def teaches(self) -> bool:
         """Whether there are rows and features enough for more than a mean."""
         learned = int(self.learned.sum())
-        return self.features.shape[1] > 0 and learned * self.rows >= _FEWEST_ROWS and learned > 1
+        return len(self.features) > 0 and learned * self.rows >= _FEWEST_ROWS and learned > 1
+
+    def examples(self, chosen: NDArray[np.bool_], target: NDArray[np.float64]) -> BoostingExamples | None:
+        """Some of the examples with a target; None if there are none."""
+        if not chosen.any():
+            return None
+        return BoostingExamples(self.bins[chosen], target[chosen], self.weights[chosen])
 
 
 # Slow steps gain a little over fast ones; where rows are many, or classes, time counts.
@@ -342,11 +377,11 @@ def learn_classes(training: TrainingRows, width: int) -> Model:
     if known.sum() < 2 or not training.teaches:
         sums = np.bincount(classes, training.weights[training.learned], minlength=width)
         return Constant(sums / sums.sum() if len(classes) else np.full(width, 1 / width))
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    classifier = HistGradientBoostingClassifier(**_settings(training, int(known.sum())))
-    fitted = _fit(classifier, training, training.target, training.checked & known[training.target])
-    return Classifier(fitted, np.flatnonzero(known), width)
+    count = int(known.sum())
+    loss = TwoShares() if count == 2 else ManyShares(count)
+    target = (np.cumsum(known) - 1)[training.target].astype(np.float64)
+    trees = _boosted(training, target, training.checked & known[training.target], loss, count)
+    return Classifier(trees, loss, np.flatnonzero(known), width)
 
 
 def learn_numbers(training: TrainingRows) -> Model:
@@ -362,35 +397,38 @@ def learn_numbers(training: TrainingRows) -> Model:
     scale = float(spread[learned].std())
     if scale == 0 or not training.teaches:
         return Constant(np.array([min(max(low + centre * (high - low), low), high)]))
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    regressor = HistGradientBoostingRegressor(**_settings(training, 2))
-    fitted = _fit(regressor, training, (spread - centre) / scale, training.checked)
-    return Regressor(fitted, low, high, centre, scale)
+    trees = _boosted(training, (spread - centre) / scale, training.checked, SquaredError(), 2)
+    return Regressor(trees, low, high, centre, scale)
 
 
-def _settings(training: TrainingRows, classes: int) -> dict[str, Any]:
+def _boosted(
+    training: TrainingRows, target: NDArray[np.float64], checked: NDArray[np.bool_], loss: Loss, classes: int
+) -> BoostedTrees:
+    """Trees that are grown until examples that are not learned from gain no more; where none is, as long as may be."""
+    features = training.features
+    learned = training.examples(training.learned, target)
+    assert learned is not None
+    shapes = [feature.missing for feature in features], [feature.nominal for feature in features]
+    grown = fit(learned, training.examples(checked, target), *shapes, loss, _settings(training, classes))
+    left = grown.left.reshape(-1, grown.left.shape[-1])
+    begins = np.cumsum([0, *(feature.missing + 1 for feature in features)])
+    read = [
+        Feature(feature.column, feature.of_fold(training.fold).astype(np.int64), left[:, begin:end])
+        for feature, begin, end in zip(features, begins, begins[1:], strict=False)
+    ]
+    # Those that no tree is split by tell nothing; make_trees needs one.
+    used = [feature for feature in read if (feature.left != ALL_LEAVES).any()] or read[:1]
+    return make_trees(used, grown.leaves.reshape(len(left), -1), grown.start)
+
+
+def _settings(training: TrainingRows, classes: int) -> BoostingSettings:
     trees = _TREES // (_FASTER if training.learned.sum() >= _MANY_EXAMPLES else 1)
     iterations = max(_FEWEST_ITERATIONS, min(_ITERATIONS, trees // classes))
-    return {
-        "max_iter": iterations,
-        "learning_rate": min(_LONGEST_STEP, _STEP * _ITERATIONS / iterations),
-        "max_leaf_nodes": _LEAVES,
-        "min_samples_leaf": max(1, round(_LEAF_ROWS / training.rows)),
-        "l2_regularization": _PENALTY,
-        "categorical_features": np.array(training.categorical, dtype=np.bool_),
-        "early_stopping": True,
-        "n_iter_no_change": _PATIENCE,
-        "random_state": 0,
-    }
-
-
-def _fit(estimator: Any, training: TrainingRows, target: NDArray[Any], checked: NDArray[np.bool_]) -> Any:
-    """Fit until examples that are not learned from gain no more; where none is, as long as it may."""
-    learned, features, weights = training.learned, training.features, training.weights
-    words = {"sample_weight": weights[learned]}
-    if checked.any():
-        words |= {"X_val": features[checked], "y_val": target[checked], "sample_weight_val": weights[checked]}
-    else:
-        estimator.set_params(early_stopping=False)
-    return estimator.fit(features[learned], target[learned], **words)
+    return BoostingSettings(
+        iterations=iterations,
+        step=min(_LONGEST_STEP, _STEP * _ITERATIONS / iterations),
+        leaves=_LEAVES,
+        leaf_examples=max(1, round(_LEAF_ROWS / training.rows)),
+        penalty=_PENALTY,
+        patience=_PATIENCE,
+    )

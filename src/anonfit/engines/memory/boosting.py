@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from anonfit.runtime.compiling import kernel
 
 MOST_LEAVES = 16
+ALL_LEAVES = np.uint16(0xFFFF)
 LANES = 4
 """Trees whose leaves, a bit each, are looked up together."""
 _BLOCK = 2048  # rows whose sums stay near while trees pass

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 
 from anonfit.criteria.objectives import MEDIAN
+from anonfit.engines.memory.boosting import MOST_LEAVES, Feature, make_trees
+from anonfit.engines.memory.boosting_fitting import BoostingExamples, BoostingSettings, fit
+from anonfit.engines.memory.boosting_losses import ManyShares, TwoShares
 from anonfit.engines.memory.candidates import find_elements, find_spreads
 from anonfit.engines.memory.cutting import weigh_multiway, weigh_two_way
 from anonfit.engines.memory.engine import Grower, Growth, WaitingNode, grow, root_span
@@ -155,6 +158,17 @@ def warm_up(*, models: bool = False) -> None:
     grow(_table(), 2, constraints=constraints, threads=1)  # one thread grows a subtree, several split a node together
     _use(grow(_table(), 2, constraints=constraints, threads=2, subtree=1))
     _put_mark(_mark(models, refining=False))
+
+
+def warm_boosting() -> None:
+    """Use every kernel of gradient boosting once."""
+    examples = BoostingExamples(np.zeros((3, 1), np.uint8), np.arange(3.0), np.ones(3))
+    settings = BoostingSettings(1, 1.0, 2, 1, 1.0, 1)
+    for loss in (TwoShares(), ManyShares(3)):
+        grown = fit(examples, examples, [1], [False], loss, settings)
+        trees = grown.leaves.reshape(-1, MOST_LEAVES)
+        leaves = Feature(0, np.zeros(1, np.int64), grown.left.reshape(len(trees), -1))
+        make_trees([leaves], trees, grown.start).sums([np.zeros(1, np.int64)])
 
 
 def warm_refining(*, models: bool = False) -> None:
