@@ -9,10 +9,13 @@ import json
 import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from anonfit_papers.reproduction.catalogue import EXPERIMENTS
-from anonfit_papers.reproduction.frame import Experiment
+from anonfit_papers.reproduction.figures import Figure
+from anonfit_papers.reproduction.frame import Check, Experiment, Result
+from anonfit_papers.reproduction.page import page_text
 
 ROOT = Path(__file__).resolve().parents[2]
 MAP = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
@@ -46,12 +49,19 @@ def rows(text: str = MAP) -> list[list[str]]:
 
 def test_every_file_that_the_map_names_is_there() -> None:
     for part, code, tests, _ in rows():
-        for name in re.findall(r"`([\w:/.]+(?:\.py|/))`", code):
+        for name in re.findall(r"`([\w:/.]+(?:\.py|\.toml|/))`", code):
             place = f"papers/src/anonfit_papers/{name[7:]}" if name.startswith("papers:") else f"src/anonfit/{name}"
             assert (ROOT / place).exists(), f"{part}: {place}"
         for name in re.findall(r"`([\w/.]+)`", tests):
             place = name if name.startswith("papers/") else f"tests/{name}"
             assert (ROOT / place).exists(), f"{part}: {place}"
+
+
+def test_what_the_papers_need_alone_is_in_a_test_that_the_map_names() -> None:
+    for part, code, tests, _ in rows():
+        texts = [(ROOT / name).read_text(encoding="utf-8") for name in re.findall(r"`(papers/[\w/.]+)`", tests)]
+        for name in re.findall(r"`papers:(?:reproduction/)?(\w+)\.py`", code):
+            assert any(re.search(rf"\b{name}\b", text) for text in texts), f"{part}: {name}"
 
 
 def test_every_experiment_is_on_the_map_and_nothing_else() -> None:
@@ -100,6 +110,18 @@ def test_every_section_figure_and_table_of_a_paper_is_on_the_map(title: str) -> 
             told |= {f"{stem}{number}" for number in numbers}
     missing = set(sections.split()) - told
     assert not missing, f"sections {sorted(missing)}"
+
+
+def test_the_page_is_what_the_command_writes() -> None:
+    docs = ROOT / "docs"
+    assert page_text(docs / "figures", quick=False) == (docs / "reproduction.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.name)
+def test_the_verdict_of_a_row_is_that_of_its_checks(experiment: Experiment) -> None:
+    kept = json.loads((ROOT / "docs" / "figures" / f"{experiment.name}.json").read_text(encoding="utf-8"))
+    result = Result(pl.DataFrame(), Figure("", ()), tuple(Check(**check) for check in kept["checks"]))
+    assert (kept["verdict"], kept["why"]) == (str(result.verdict), result.why)
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.name)

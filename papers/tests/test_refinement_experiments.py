@@ -235,10 +235,10 @@ def test_credit_records_are_held_to_the_paper() -> None:
     assert CREDIT_SCREENING.judge(FULL, [credit(CRX_KS, 17.0, 16.0, 40.0)]).verdict == Verdict.WITHIN_BAND
     assert CREDIT_SCREENING.judge(FULL, [credit(CRX_KS, 15.4, 20.0, 40.0)]).verdict == Verdict.FAILS
     divisions = [credit(GERMAN_KS, base, base + 2, 40.0) for base in (28.0, 29.0, 29.4)]
-    result = GERMAN_CREDIT.judge(FULL, divisions)
+    result = GERMAN_CREDIT.judge(FULL, [*divisions, *[{"error": 42.0}] * 3])
     assert result.verdict == Verdict.HOLDS, result.why
     assert "random divisions" in result.notes[0]
-    assert GERMAN_CREDIT.judge(FULL, [credit(GERMAN_KS, 28.8, 33.0, 40.0)]).verdict == Verdict.FAILS
+    assert GERMAN_CREDIT.judge(FULL, [credit(GERMAN_KS, 28.8, 33.0, 40.0), {"error": 42.0}]).verdict == Verdict.FAILS
 
 
 def against_metrics(**planted: float) -> list[dict[str, float]]:
@@ -275,9 +275,12 @@ def test_a_better_opponent_and_none_at_all_make_the_claim_fail(planted: dict[str
     assert result.verdict == verdict, result.why
 
 
-@pytest.mark.parametrize(("largest", "verdict"), [(19.0, Verdict.HOLDS), (19.8, Verdict.FAILS)])
-def test_larger_k_must_not_cost_much(largest: float, verdict: Verdict) -> None:
-    gave = [{"error": error + fold / 100} for error in (17.5, 18.5, 18.6, largest) for fold in range(10)]
+@pytest.mark.parametrize(
+    ("at_500", "largest", "verdict"),
+    [(18.5, 19.0, Verdict.HOLDS), (18.5, 19.8, Verdict.FAILS), (24.8, 24.8, Verdict.FAILS)],
+)
+def test_larger_k_must_not_cost_much_of_what_there_is_to_lose(at_500: float, largest: float, verdict: Verdict) -> None:
+    gave = [{"error": error + fold / 100} for error in (17.5, at_500, at_500, largest) for fold in range(10)]
     result = LARGE_K.judge(FULL, gave)
     assert result.verdict == verdict
     assert result.table["k"].to_list() == [None, 500, 750, 1000]
@@ -287,9 +290,14 @@ def test_larger_k_must_not_cost_much(largest: float, verdict: Verdict) -> None:
 def test_time_must_grow_as_records_do(power: float, verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anonfit_papers.reproduction.refinement_time.fingerprint", lambda *_: "mark")
     parts = list(REFINEMENT_TIME.plan(FULL))
-    gave = [{"seconds": (part.key["rows"] / 1e6) ** power, "refinements": 3} for part in parts]
+    longer = {KINDS[0]: 1, KINDS[1]: 3, KINDS[2]: 1}
+    gave = [{"seconds": longer[part.key["kind"]] * (part.key["rows"] / 1e6) ** power} for part in parts]
     assert len(parts) == 6 * len(KINDS)
-    assert REFINEMENT_TIME.judge(FULL, gave).verdict == verdict
+    result = REFINEMENT_TIME.judge(FULL, gave)
+    assert result.verdict == verdict
+    # Seconds of another time and machine are no opponent.
+    slower = [{"seconds": 1000 * one["seconds"]} for one in gave]
+    assert REFINEMENT_TIME.judge(FULL, slower).verdict == verdict
 
 
 def test_any_reading_with_both_trees_is_reported() -> None:

@@ -267,6 +267,16 @@ def test_the_page_keeps_what_was_not_measured_anew(tmp_path: Path, monkeypatch: 
     assert "| [R2](#r2-squares-of-numbers) | C1 | Squares of numbers | **holds** | 1 of 1 |" in after
 
 
+def test_the_page_tells_of_results_without_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "EXPERIMENTS", (toy([]),))
+    ((experiment, result),) = run(plan([toy([])], QUICK, tmp_path))
+    write_result(experiment, result, QUICK, tmp_path)
+    assert "versions" not in write_page(tmp_path, tmp_path / "docs", quick=True).read_text()
+    verdict = tmp_path / "quick" / "R1" / "verdict.json"
+    verdict.write_text(json.dumps({**json.loads(verdict.read_text()), "versions": {}}))
+    assert "before the versions of packages" in write_page(tmp_path, tmp_path / "docs", quick=True).read_text()
+
+
 def test_every_experiment_names_its_reading_the_shares_of_classes_and_who_learns() -> None:
     for experiment in EXPERIMENTS:
         for text in (experiment.reading, experiment.shares, experiment.learners, experiment.setting):

@@ -15,6 +15,7 @@ import pytest
 
 from anonfit.evaluation.learners import learner
 from anonfit_papers.agrawal import agrawal
+from anonfit_papers.agrawal_functions import random_constants
 from anonfit_papers.reproduction import (
     census_accuracy,
     census_parts,
@@ -26,7 +27,13 @@ from anonfit_papers.reproduction import (
 )
 from anonfit_papers.reproduction.census_accuracy import CENSUS_ACCURACY
 from anonfit_papers.reproduction.census_parts import Cell, cells, gave_of
-from anonfit_papers.reproduction.comparing import correlation, difference, mean_and_error, rank_correlation
+from anonfit_papers.reproduction.comparing import (
+    correlation,
+    correlations_test,
+    difference,
+    mean_and_error,
+    rank_correlation,
+)
 from anonfit_papers.reproduction.entropy_and_size import ENTROPY_AND_SIZE
 from anonfit_papers.reproduction.frame import Settings, Verdict
 from anonfit_papers.reproduction.imprecision import IMPRECISION, KS, METHODS, imprecision
@@ -79,6 +86,28 @@ def test_correlations_by_hand() -> None:
     assert correlation([0, 0, 1, 1], [0, 1, 0, 1]) == 0.0
     assert rank_correlation([1, 2, 3, 4], [10, 9, 9, 1]) == pytest.approx(-math.sqrt(0.9))
     assert mean_and_error([4.0]) == (4.0, 0.0)
+
+
+def test_two_correlations_with_the_same_numbers_are_tested_together() -> None:
+    rng = np.random.default_rng(4)
+    of = rng.normal(size=27)
+    close, far = of + 0.1 * rng.normal(size=27), rng.normal(size=27)
+    assert correlations_test(of, close, far) < 1e-6
+    assert correlations_test(of, close, -close) == 1.0
+    assert correlations_test(of, close, far) == pytest.approx(correlations_test(of, -close, far))
+    alike = of + 0.1 * rng.normal(size=27)
+    assert correlations_test(of, close, alike) > 0.05
+    assert correlations_test(of[:3], close[:3], far[:3]) == 1.0
+
+
+def test_the_test_of_two_correlations_rejects_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(400):
+        shared, of = rng.normal(size=27), rng.normal(size=27)
+        first, second = (0.5 * of + 0.5 * shared + rng.normal(size=27) for _ in range(2))
+        found.append(correlations_test(of, first, second))
+    assert 0.02 < float(np.mean(np.array(found) < 0.05)) < 0.09
 
 
 def test_a_part_of_the_census_tells_of_models_and_of_groups(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,6 +268,24 @@ def test_a_full_run_asks_for_more_than_the_direction() -> None:
     assert "Median" not in result.why
 
 
+def test_the_shares_of_synthetic_classes_are_those_that_are_told() -> None:
+    functions = several_targets.FUNCTIONS
+    tables = [
+        agrawal(1000, functions=functions, seed=2 * number + part, constants=random_constants(number))
+        for number in range(100)
+        for part in range(2)
+    ]
+    shares = np.array([[100 * float((rows[f"group_{of}"] == "A").mean() or 0) for of in functions] for rows in tables])
+    larger = np.maximum(shares, 100 - shares).mean(axis=0)
+    told = [33, 48, 32, 32, 39, 49, 48]
+    assert shares.mean(axis=0) == pytest.approx(told, abs=0.6)
+    assert larger[[0, 2, 4, 5]] == pytest.approx([70, 69, 69, 52], abs=0.6)
+    assert "functions 2 to 7 33, 48, 32, 32, 39 and 49 %, 9 48 %." in SEVERAL_TARGETS.shares
+    assert (
+        "function 2 33 %, 4 32 %, 6 39 %, 7 49 %; of the larger group 70, 69, 69 and 52 %." in SYNTHETIC_ACCURACY.shares
+    )
+
+
 def test_several_targets_are_judged_on_both_sides_of_the_line() -> None:
     size = len(several_targets.MODELS)
 
@@ -252,6 +299,8 @@ def test_several_targets_are_judged_on_both_sides_of_the_line() -> None:
     assert result.table["A"].to_list()[-1] == 90.5
     assert "falls as models are added" in SEVERAL_TARGETS.judge(QUICK, [matrix(90, -1)]).why
     assert "better when asked for" in SEVERAL_TARGETS.judge(QUICK, [matrix(50, 1)]).why
+    # Two models that are added by chance: what falls in one trial of two does not fall beyond chance.
+    assert SEVERAL_TARGETS.judge(QUICK, [matrix(90, 1), matrix(90, -0.9)]).verdict == Verdict.WEAKLY
 
 
 def census_gave(infogain: float, noise: float = 0.0) -> list[dict[str, Any]]:

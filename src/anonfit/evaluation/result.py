@@ -64,7 +64,7 @@ def paired_test(first: Sequence[float], second: Sequence[float], *, test_share: 
     deviation = float(differences.std(ddof=1))
     plain = _t(mean, deviation * math.sqrt(1 / folds))
     corrected = _t(mean, deviation * math.sqrt(1 / folds + test_share))
-    return PairedTest(mean, deviation, plain, _p(plain, folds - 1), corrected, _p(corrected, folds - 1))
+    return PairedTest(mean, deviation, plain, student_p(plain, folds - 1), corrected, student_p(corrected, folds - 1))
 
 
 def _t(mean: float, error: float) -> float:
@@ -73,8 +73,8 @@ def _t(mean: float, error: float) -> float:
     return math.copysign(math.inf, mean) if mean else 0.0
 
 
-def _p(t: float, freedom: int) -> float:
-    """The probability of a t at least as far from 0."""
+def student_p(t: float, freedom: int) -> float:
+    """The probability of a t of Student at least as far from 0."""
     try:
         special = import_module("scipy.special")
     except ModuleNotFoundError:

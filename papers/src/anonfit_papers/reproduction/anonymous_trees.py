@@ -132,21 +132,21 @@ def _error(predicted: NDArray[Any], true: pl.Series) -> float:
 def grown_part(settings: Settings, variant: str, k: int, confidence: float = 1.0) -> Part:
     """A tree, as a part."""
     key = {"of": "anonymous tree", "data": _mark(settings.data), "variant": variant, "k": k, "confidence": confidence}
-    return Part(key, 0.5, partial(learned, settings.data, variant, k, confidence))
+    return Part(key, 0.2, partial(learned, settings.data, variant, k, confidence))
 
 
 def refined_part(settings: Settings, variant: str, k: int, *, together: bool) -> Part:
     """A refinement and what J48 learns from it, as a part."""
     key = {"of": "tdr and J48", "data": _mark(settings.data), "variant": variant, "k": k, "together": together}
-    return Part(key, 5.0, partial(refined, settings.data, variant, k, together=together))
+    return Part(key, 0.6, partial(refined, settings.data, variant, k, together=together))
 
 
 def raw_part(settings: Settings, variant: str) -> Part:
     """What J48 learns from the rows as they are, as a part."""
     key = {"of": "J48 on raw rows", "data": _mark(settings.data), "variant": variant}
-    return Part(key, 10.0, partial(raw, settings.data, variant))
+    return Part(key, 1.5, partial(raw, settings.data, variant))
 
 
 def plain_part(settings: Settings) -> Part:
     """What plain ID3 learns from the rows as they are, as a part."""
-    return Part({"of": "plain ID3 on raw rows", "data": _mark(settings.data)}, 3.0, partial(plain, settings.data))
+    return Part({"of": "plain ID3 on raw rows", "data": _mark(settings.data)}, 1.0, partial(plain, settings.data))

@@ -147,7 +147,7 @@ def learned_parts(settings: Settings, of: CensusClass = PAPERS_BALANCE) -> list[
     return [
         Part(
             {**key(settings, "census accuracy", of), "fold": cell.fold, "method": cell.method, "k": cell.k},
-            settings.choose(1.0, 7.0),
+            settings.choose(0.6, 7.0),
             partial(learned, settings, cell, of),
         )
         for cell in cells(settings, of=of)

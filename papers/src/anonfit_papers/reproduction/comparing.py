@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonfit.evaluation.result import paired_test
+from anonfit.evaluation.result import paired_test, student_p
 
 WEAK = 0.05
 """The p from which on a difference says little."""
@@ -93,6 +93,38 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
         1.0
     """
     return correlation(_ranks(first), _ranks(second))
+
+
+def correlations_test(of: Sequence[float], first: Sequence[float], second: Sequence[float]) -> float:
+    """How likely chance alone would part as far how closely two series follow a third one, whatever their directions.
+
+    Williams's test of two correlations that share a variable.
+
+    Args:
+        of: What both are correlated with.
+        first: One series.
+        second: The other one.
+
+    Returns:
+        The two-sided p; 1 where there are fewer than four numbers.
+
+    Example:
+        >>> correlations_test([1, 2, 3, 4, 5], [1, 2, 3, 4, 5.1], [1, 2, 3, 4, 5.1])
+        1.0
+    """
+    count = len(of)
+    if count < 4:
+        return 1.0
+    one, other, both = correlation(of, first), correlation(of, second), correlation(first, second)
+    # A direction that is turned turns how the two go together, too.
+    both = math.copysign(1.0, one) * math.copysign(1.0, other) * both
+    one, other = abs(one), abs(other)
+    left = 1 - one**2 - other**2 - both**2 + 2 * one * other * both
+    spread = 2 * left * (count - 1) / (count - 3) + ((one + other) / 2) ** 2 * (1 - both) ** 3
+    if one == other or spread <= 0:
+        return 1.0 if one == other else 0.0
+    t = (one - other) * math.sqrt((count - 1) * (1 + both) / spread)
+    return student_p(t, count - 3)
 
 
 def mean_and_error(numbers: Sequence[float]) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from anonfit_papers.datasets import CRX, GERMAN
 from anonfit_papers.datasets_divided import Divided, divided_crx, divided_german
 from anonfit_papers.datasets_tables import fingerprint
 from anonfit_papers.reproduction.adult_parts import gap_check
-from anonfit_papers.reproduction.comparing import mean_and_error
+from anonfit_papers.reproduction.comparing import difference, mean_and_error
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learner_words import J48_SETTINGS
@@ -34,6 +34,14 @@ def errors(table: Divided, ks: Sequence[int]) -> Measured:
     return by_columns
 
 
+def _guess(folder: Path, seed: int) -> Measured:
+    """The error of who always says the class that is more frequent in the training records."""
+    table = divided_german(folder, seed)
+    labels = table.frame[table.target]
+    likeliest = labels[: table.training].value_counts(sort=True)[table.target][0]
+    return {"error": 100 * float((labels[table.training :] != likeliest).mean() or 0)}
+
+
 def _crx(folder: Path) -> Measured:
     return errors(divided_crx(folder), CRX_KS)
 
@@ -51,7 +59,10 @@ def _german_plan(settings: Settings) -> Iterator[Part]:
     mark = fingerprint(settings.data, GERMAN)
     for seed in range(settings.choose(3, 30)):
         key = {"of": "german credit", "data": mark, "division": seed, "ks": GERMAN_KS}
-        yield Part(key, 2.0, partial(_german, settings.data, seed))
+        yield Part(key, 1.2, partial(_german, settings.data, seed))
+    for seed in range(settings.choose(3, 30)):
+        key = {"of": "german credit, guessed", "data": mark, "division": seed}
+        yield Part(key, 0.1, partial(_guess, settings.data, seed))
 
 
 def _rows(gave: Sequence[Measured], ks: Sequence[int]) -> list[dict[str, object]]:
@@ -98,14 +109,19 @@ def _level(name: str, values: Sequence[float], claimed: float, band: tuple[float
 def _crx_judge(_: Settings, gave: Sequence[Measured]) -> Result:
     gaps = _gaps(gave, CRX_KS, 300)
     later = [gave[0][f"masked {TOP}"][place] for place, k in enumerate(CRX_KS) if k > 300]
-    rise = max(later) - (gave[0]["original"] + max(gaps.values()))
+    rise = max(later) - gave[0]["original"]
     checks = (
         _level("BE", [gave[0]["original"]], 15.4, (13, 19)),
         _level(f"UE of Top{TOP}", [gave[0][f"without {TOP}"]], 42, (38, 46)),
         gap_check(f"Top{TOP}: AE − BE below 4 points for 20 ≤ k ≤ 300", gaps, 4.0, 4.0),
-        Check("AE rises for k > 300", rise > 0, rise > 0, f"by {rise:.1f} points"),
+        Check("AE − BE above 4 points for some k > 300", rise > 4.0, rise > 4.0, f"up to {rise:.1f} points"),
     )
-    notes = ("Errors in percent; 188 test records, so that one record is 0.53 points.",)
+    notes = (
+        "Errors in percent; 188 test records, so that one record is 0.53 points.",
+        "Of 653 records no two groups can have more than 326 each: beyond that nothing is refined, whatever the "
+        "method, and AE is UE. That AE rises there follows from BE and UE and, as in the paper, from the "
+        "size of the table.",
+    )
     return Result(pl.DataFrame(_rows(gave, CRX_KS)), _figure(gave, CRX_KS, "J48, CRX suppressed"), checks, notes)
 
 
@@ -129,21 +145,36 @@ CREDIT_SCREENING = Experiment(
 
 
 def _german_judge(_: Settings, gave: Sequence[Measured]) -> Result:
+    gave, guesses = gave[: len(gave) // 2], [part["error"] for part in gave[len(gave) // 2 :]]
     gaps = _gaps(gave, GERMAN_KS, 100)
     mean = sum(gaps.values()) / len(gaps)
     checks = (
         _level("BE", [part["original"] for part in gave], 28.8, (26, 31)),
         gap_check(f"Top{TOP}: AE − BE below 4 points for 20 ≤ k ≤ 100", gaps, 4.0, 4.0),
         Check("and on average at most 4", mean <= 4.0, mean <= 4.0, f"{mean:.2f} points"),
+        *_below(gave, guesses, gaps),
     )
     upper = mean_and_error([part[f"without {TOP}"] for part in gave])[0]
+    guess, base = (mean_and_error(values)[0] for values in (guesses, [part["original"] for part in gave]))
     notes = (
         f"Mean over {len(gave)} random divisions into 666 and 334 records ± its standard error. The paper's UE of 36 % "
         "is the share of bad risks in its own test records (120 of 334), whose division is not in the archive; "
         f"here UE is {upper:.1f} %.",
+        f"Who guesses the more frequent class errs on {guess:.1f} %, {guess - base:.1f} points above BE: here less "
+        "than 4 points is no more than a guess gives, and what the paper says of UE is asked of the guess, too.",
     )
     table = pl.DataFrame(_rows(gave, GERMAN_KS))
     return Result(table, _figure(gave, GERMAN_KS, "J48, German suppressed"), checks, notes)
+
+
+def _below(gave: Sequence[Measured], guesses: Sequence[float], ks: Iterable[int]) -> Iterator[Check]:
+    """Whether AE, the mean over some k, is lower than UE, and than the error of a guess, which the paper's UE is."""
+    places = [GERMAN_KS.index(k) for k in ks]
+    masked = [sum(part[f"masked {TOP}"][place] for place in places) / len(places) for part in gave]
+    for name, others in (("UE", [part[f"without {TOP}"] for part in gave]), ("the error of a guess", guesses)):
+        lower = difference(others, masked)
+        claim = f"Top{TOP}: AE below {name} for 20 ≤ k ≤ 100"
+        yield Check(claim, lower.mean > 0, True, f"lower by {lower}", lower.is_weak)
 
 
 GERMAN_CREDIT = Experiment(
@@ -151,10 +182,11 @@ GERMAN_CREDIT = Experiment(
     "Errors on German credit records",
     "TKDE 2007, figure 9 b",
     ("T8",),
-    "For Top7, BE is 28.8 %, and AE − BE below 4 points for 20 ≤ k ≤ 100.",
-    "BE 26 to 31 %, AE − BE at most 4 points on average; UE is not comparable.",
+    "For Top7, BE is 28.8 %, and AE − BE below 4 points for 20 ≤ k ≤ 100; AE is mildly lower than UE.",
+    "BE 26 to 31 %, AE − BE at most 4 points on average; the value of UE is not comparable.",
     "The authors' division is a permutation that the archive does not have: random divisions, on average; UE, which "
-    "is the majority's error of their test part, cannot be compared.",
+    "is the majority's error of their test part, cannot be compared: AE is held against our own UE and the majority's "
+    "error here.",
     "Good 70 %, bad 30 % (the authors' test part: 64 and 36 %).",
     f"{J48_SETTINGS}.",
     _german_plan,

@@ -21,7 +21,7 @@ from anonfit_papers.reproduction.census_parts import (
     scale,
     table,
 )
-from anonfit_papers.reproduction.comparing import correlation, rank_correlation
+from anonfit_papers.reproduction.comparing import WEAK, correlation, correlations_test, rank_correlation
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Result, Settings
 from anonfit_papers.reproduction.learner_words import J48_SETTINGS
@@ -47,9 +47,14 @@ def _judge(of: CensusClass, settings: Settings, gave: Sequence[Measured]) -> Res
                     "average class size": round(mean["size"], 2),
                 }
             )
-    shown = pl.DataFrame(rows)
+    return judged(of, settings, pl.DataFrame(rows))
+
+
+def judged(of: CensusClass, settings: Settings, shown: pl.DataFrame) -> Result:
+    """What the table of the experiment says: its numbers, as they are printed, are all that is judged."""
     accuracy, entropy, size = (shown[name].to_list() for name in shown.columns[2:])
     by_entropy, by_size = correlation(accuracy, entropy), correlation(accuracy, size)
+    chance = correlations_test(accuracy, entropy, size)
     ranks = rank_correlation(accuracy, entropy), rank_correlation(accuracy, size)
     checks = (
         Check("accuracy falls with entropy", by_entropy < 0, by_entropy < 0, f"correlation {by_entropy:+.2f}"),
@@ -58,7 +63,8 @@ def _judge(of: CensusClass, settings: Settings, gave: Sequence[Measured]) -> Res
             abs(by_entropy) > abs(by_size),
             abs(by_entropy) > abs(by_size),
             f"correlation {by_entropy:+.2f} with entropy, {by_size:+.2f} with class size (of ranks {ranks[0]:+.2f}, "
-            f"{ranks[1]:+.2f})",
+            f"{ranks[1]:+.2f}), p of the difference = {chance:.2g}",
+            chance >= WEAK,
         ),
     )
 
@@ -111,7 +117,8 @@ def _experiment(name: str, of: CensusClass, title: str, folds: str) -> Experimen
         "entropy means high accuracy.",
         "The correlation of accuracy with entropy is negative, and stronger than that with average class size.",
         f"{of.reading} All methods and k are looked at together, since the paper's curves are; other k move both "
-        "correlations.",
+        "correlations. Chance is asked by Williams's test of two correlations with the same numbers, each method and k "
+        "as one trial.",
         CENSUS_SHARES[of],
         f"{J48_SETTINGS}.",
         partial(learned_parts, of=of),

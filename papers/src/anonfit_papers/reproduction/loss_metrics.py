@@ -36,6 +36,8 @@ LAST, BEYOND = 500, (750, 1000)
 """The largest k of the comparison, and those for which the paper has top-down refinement alone."""
 STILL_WELL = 1.0
 """Points that it may err more there."""
+MAJORITY = 100 * 7508 / 30_162
+"""The error of who always says ≤50K, on the records of the training file."""
 
 
 def _scale(settings: Settings) -> tuple[int, int | None, tuple[int, ...]]:
@@ -152,20 +154,25 @@ def refined_fold(folder: Path, count: int, sample: int | None, number: int, k: i
 
 
 def _plan_alone(settings: Settings) -> Iterator[Part]:
-    count, sample, _ = _scale(settings)
+    count, _, _ = _scale(settings)
     mark = fingerprint(settings.data, ADULT)
     for k in (0, LAST, *BEYOND):
         for number in range(count):
-            own = {"folds": count, "rows": sample, "fold": number, "k": k}
+            # A quick run has all records, too: of few, nothing can be refined for such k.
+            own = {"folds": count, "rows": None, "fold": number, "k": k}
             key = {"of": "top-down refinement alone", "data": mark, **own}
-            yield Part(key, settings.choose(0.3, 2.0), partial(refined_fold, settings.data, count, sample, number, k))
+            yield Part(key, 0.7, partial(refined_fold, settings.data, count, None, number, k))
 
 
 def _judge_alone(settings: Settings, gave: Sequence[Measured]) -> Result:
     count, _, _ = _scale(settings)
     ks = (0, LAST, *BEYOND)
     errors = {k: [part["error"] for part in gave[place * count : (place + 1) * count]] for place, k in enumerate(ks)}
-    checks = []
+    last, whole = (mean_and_error(errors[k])[0] for k in (LAST, 0))
+    # Who has nothing to lose loses nothing.
+    useful = last < MAJORITY - STILL_WELL
+    evidence = f"{last:.2f} % errors, {MAJORITY:.2f} % of the more frequent class, {whole:.2f} % of the original"
+    checks = [Check(f"k = {LAST}: better than the more frequent class alone", useful, useful, evidence)]
     for k in BEYOND:
         gap = difference(errors[k], errors[LAST], folds=count)
         fine = gap.mean <= STILL_WELL
@@ -183,7 +190,8 @@ def _judge_alone(settings: Settings, gave: Sequence[Measured]) -> Result:
     )
     panel = Panel("", "k", "error in %", lines)
     notes = (
-        "Errors in percent, mean over folds ± its standard error. Who guesses the more frequent class errs on 24.9 %.",
+        "Errors in percent, mean over folds ± its standard error. Who guesses the more frequent class errs on "
+        f"{MAJORITY:.1f} %.",
     )
     return Result(table, Figure("J48, eight columns of Adult", (panel,)), tuple(checks), notes)
 
@@ -215,7 +223,8 @@ LARGE_K = Experiment(
     "TKDE 2007, section 5.2",
     ("T9",),
     "Top-down refinement goes on to perform well from k = 500 to k = 1000, where no result of the metrics is known.",
-    f"At most {STILL_WELL:g} point more errors than at k = {LAST}.",
+    f"At most {STILL_WELL:g} point more errors than at k = {LAST}, and there fewer than of who says the more "
+    "frequent class.",
     f"Well is read as at most {STILL_WELL:g} point worse than at k = {LAST}, which the paper says nothing of. The "
     "taxonomies are as in R14.",
     f"{ADULT_SHARES} in the training file.",
@@ -223,5 +232,5 @@ LARGE_K = Experiment(
     _plan_alone,
     _judge_alone,
     lambda _: ADULT,
-    "The records, columns and folds of R14.",
+    "The records, columns and folds of R14 (quick: all records, 2 folds).",
 )

@@ -73,12 +73,12 @@ def _plan(settings: Settings) -> Iterator[Part]:
     """BE, then UE for each number of columns, then AE for each of them and each k."""
     tops, ks = scale(settings)
     key = {"of": "naive Bayes on Adult", "data": fingerprint(settings.data, ADULT)}
-    yield Part({**key, "part": "original"}, 2.0, partial(_original, settings.data))
+    yield Part({**key, "part": "original"}, 0.5, partial(_original, settings.data))
     for top in tops:
-        yield Part({**key, "part": "without", "top": top}, 2.0, partial(_without, settings.data, top))
+        yield Part({**key, "part": "without", "top": top}, 0.5, partial(_without, settings.data, top))
     for top in tops:
         for k in ks:
-            yield Part({**key, "part": "masked", "top": top, "k": k}, 2.5, partial(_masked, settings.data, top, k))
+            yield Part({**key, "part": "masked", "top": top, "k": k}, 0.5, partial(_masked, settings.data, top, k))
 
 
 def _of(name: str, gave: Sequence[Measured]) -> list[Measured]:
@@ -88,9 +88,9 @@ def _of(name: str, gave: Sequence[Measured]) -> list[Measured]:
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
     base, _, errors = errors_of(settings, _of(TEN_RANGES, gave))
-    gaps = {(top, k): error - base for top in errors for k, error in errors[top].items() if top <= TOP}
+    gaps = {(top, k): error - base for top in errors for k, error in errors[top].items()}
     (worst, worst_k), most = max(gaps.items(), key=lambda item: item[1])
-    small = {place: gap for place, gap in gaps.items() if place[1] <= SMALL_KS}
+    small = {(top, k): gap for (top, k), gap in gaps.items() if k <= SMALL_KS and top <= TOP}
     (top, k), above = max(small.items(), key=lambda item: item[1])
     checks = (
         Check(
@@ -100,7 +100,7 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
             f"{base:.2f} (paper {BASE})",
         ),
         Check(
-            "Top5 and Top7: AE − BE at most 1.5 points for 20 ≤ k ≤ 1000",
+            "AE − BE at most 1.5 points for 20 ≤ k ≤ 1000",
             most <= 1.5,
             most <= 2.0,
             f"at most {most:.2f} points, Top{worst} at k = {worst_k}",
@@ -114,7 +114,11 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
     )
     rows = [{"numbers": name, **row} for name in _names(gave) for row in curve_rows(settings, _of(name, gave))]
     beside = [_beside(settings, gave, name) for name in _names(gave) if name != TEN_RANGES]
-    notes = (ERRORS, f"The verdict rests on {TEN_RANGES}. {' '.join(beside)}")
+    notes = (
+        ERRORS,
+        f"The verdict rests on {TEN_RANGES}, chosen because BE is then the paper's: that it is says nothing more. The "
+        f"other two statements could fail, and under the other readings do. {' '.join(beside)}",
+    )
     figure = curve_figure(settings, _of(TEN_RANGES, gave), f"Naive Bayes, {TEN_RANGES}, generalized")
     return Result(pl.DataFrame(rows), figure, checks, notes)
 
@@ -126,8 +130,8 @@ def _names(gave: Sequence[Measured]) -> list[str]:
 def _beside(settings: Settings, gave: Sequence[Measured], name: str) -> str:
     """What another reading would have found."""
     base, _, errors = errors_of(settings, _of(name, gave))
-    gaps = {(top, k): error - base for top in errors if top <= TOP for k, error in errors[top].items()}
-    small = max(gap for (_, k), gap in gaps.items() if k <= SMALL_KS)
+    gaps = {(top, k): error - base for top in errors for k, error in errors[top].items()}
+    small = max(gap for (top, k), gap in gaps.items() if k <= SMALL_KS and top <= TOP)
     return (
         f"Read as {name}: BE {base:.2f}, AE − BE at most {max(gaps.values()):+.2f} points, for k ≤ {SMALL_KS} at most "
         f"{small:+.2f}."
@@ -143,8 +147,8 @@ NAIVE_BAYES_ADULT = Experiment(
     "and Top7).",
     "BE 16.5 to 19 %; AE − BE at most 2 points; AE at most 0.2 points above BE for k ≤ 180.",
     f"{READING} Judged is the naive Bayes whose baseline is the paper's own, with numbers in ten ranges of equal "
-    "width; the paper's program (Orange, about 2006) treated numbers in a way that it does not say. Both statements "
-    "are limited to Top5 and Top7.",
+    "width; the paper's program (Orange, about 2006) treated numbers in a way that it does not say. That AE is below "
+    "BE is asked of Top5 and Top7, as the paper limits it, the other statement of Top9, too.",
     SHARES,
     "Naive Bayes with m-estimates (m = 2, as Orange has it), numbers in ten ranges of equal width over the training "
     "records, or with a normal distribution in each class; NaiveBayes of Weka with supervised discretization (-D).",

@@ -62,15 +62,25 @@ def write_page(out: Path, docs: Path, *, quick: bool) -> Path:
     for name in measured:
         for file, ending in _FILES.items():
             shutil.copyfile(folder / name / file, figures / f"{name}.{ending}")
+    page = docs / "reproduction.md"
+    write_file(page, page_text(figures, quick=quick))
+    return page
+
+
+def page_text(figures: Path, *, quick: bool) -> str:
+    """The page of the results that lie in a folder, and of nothing else.
+
+    Args:
+        figures: The folder beside the page, with the figure, the table and the verdict of each experiment.
+        quick: Whether the results of quick runs are shown.
+    """
     verdicts = _kept(figures, extent(quick=quick))
     names = " all" if len(verdicts) == len(EXPERIMENTS) else "".join(f" {verdict['name']}" for verdict in verdicts)
     opening = _OPENING.format(names=names, quick=", here with `--quick`: fewer trials and rows" if quick else "")
     parts = [opening, *_summary(verdicts)]
     for verdict in verdicts:
         parts.extend(_section(verdict, figures / f"{verdict['name']}.csv"))
-    page = docs / "reproduction.md"
-    write_file(page, "\n".join(parts) + "\n")
-    return page
+    return "\n".join(parts) + "\n"
 
 
 def _summary(verdicts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -122,6 +132,8 @@ def _section(verdict: Mapping[str, Any], table: Path) -> Iterator[str]:
     yield from _frame(pl.read_csv(table))
     yield ""
     yield from (f"{note}\n" for note in verdict["notes"])
+    if not verdict["versions"]:
+        yield "Measured before the versions of packages were kept beside the results.\n"
 
 
 def _heading(verdict: Mapping[str, Any]) -> str:

@@ -24,6 +24,7 @@ from anonfit_papers.reproduction.census_parts import (
     scale,
     table,
 )
+from anonfit_papers.reproduction.comparing import difference
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learner_words import J48_SETTINGS
@@ -67,7 +68,7 @@ def _plan(of: CensusClass, settings: Settings) -> Iterator[Part]:
             "k": K,
             "order": order(settings.data, of),
         }
-        yield Part(own, settings.choose(1.0, 8.0), partial(projected, of, settings, fold, method))
+        yield Part(own, settings.choose(0.3, 3.0), partial(projected, of, settings, fold, method))
 
 
 def _judge(of: CensusClass, settings: Settings, gave: Sequence[Measured]) -> Result:
@@ -81,15 +82,14 @@ def _judge(of: CensusClass, settings: Settings, gave: Sequence[Measured]) -> Res
     mean = {method: numbers.mean(axis=0) for method, numbers in accuracies.items()}
     lost = {method: float(mean[method][0] - mean[method][SOON]) for method in METHODS}
     evidence = ", ".join(f"{method} {lost[method]:.2f}" for method in METHODS)
-    checks = [
-        Check(
-            f"after {SOON} columns TDS has lost more than {other}",
-            lost[TDS] > lost[other],
-            lost[TDS] > lost[other],
-            f"points lost: {evidence}",
-        )
-        for other in (INFOGAIN, MEDIAN)
-    ]
+    evidence = f"points lost: {evidence}"
+    fall = all(points > 0 for points in lost.values())
+    checks = [Check(f"accuracy falls with {SOON} columns left out", fall, fall, evidence)]
+    by_fold = {method: (numbers[:, 0] - numbers[:, SOON]).tolist() for method, numbers in accuracies.items()}
+    for other in (INFOGAIN, MEDIAN):
+        more = difference(by_fold[TDS], by_fold[other], folds=len(by_fold[TDS]))
+        claim = f"after {SOON} columns TDS has lost more than {other}"
+        checks.append(Check(claim, more.mean > 0, more.mean > 0, evidence, more.is_weak))
     rows = [
         {
             "dropped": dropped,
@@ -116,7 +116,7 @@ def _experiment(name: str, of: CensusClass, title: str) -> Experiment:
         "KDD 2006, figure 9 h",
         ("C10",),
         "Accuracy falls as the most predictive columns are left out, and fastest for TDS.",
-        f"Of the three methods TDS loses most once the {SOON} most telling columns are left out.",
+        f"Every method loses accuracy, and of the three TDS most, once the {SOON} most telling columns are left out.",
         f"{of.reading} Fastest is read as the most points lost once {SOON} columns are left out; k = {K}, since the "
         "paper's own has no legible digits.",
         CENSUS_SHARES[of],

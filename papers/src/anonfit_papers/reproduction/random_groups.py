@@ -22,7 +22,7 @@ from anonfit_papers.reproduction.census_parts import (
     scale,
     table,
 )
-from anonfit_papers.reproduction.comparing import mean_and_error
+from anonfit_papers.reproduction.comparing import difference, mean_and_error
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learner_words import J48_SETTINGS
@@ -90,7 +90,12 @@ def _judge(of: CensusClass, settings: Settings, gave: Sequence[Measured]) -> Res
     mean = {cell: mean_and_error(numbers) for cell, numbers in accuracies.items()}
     lost = {groups: mean[INFOGAIN, counts[0]][0] - mean[INFOGAIN, groups][0] for groups in counts}
     several = max(groups for groups in counts if groups <= SEVERAL)
-    below = [groups for groups in counts if groups <= SEVERAL and mean[INFOGAIN, groups][0] < mean[MEDIAN, groups][0]]
+    ahead = {
+        groups: difference(accuracies[INFOGAIN, groups], accuracies[MEDIAN, groups], folds=scale(settings, of)[0])
+        for groups in counts
+        if groups <= SEVERAL
+    }
+    below = [groups for groups, gap in ahead.items() if gap.mean < 0]
     checks = (
         Check(
             f"accuracy with InfoGain falls by less than {SMALL:g} point from 1 to {several} groups",
@@ -103,6 +108,7 @@ def _judge(of: CensusClass, settings: Settings, gave: Sequence[Measured]) -> Res
             not below,
             not below,
             f"below at {', '.join(map(str, below))}" if below else "above at all",
+            any(gap.is_weak for gap in ahead.values()),
         ),
     )
     rows = [

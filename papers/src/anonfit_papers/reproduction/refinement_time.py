@@ -25,8 +25,8 @@ from anonfit_papers.reproduction.masking import mask
 K = 50
 KINDS = ("one of all 14 columns", "several, drawn at random", "one, suppressed")
 SLOPE = 1.2
-PAPER = 80.0
-"""Seconds for a million records."""
+ALIKE = 2.0
+"""The factor that 'roughly the same' time may differ by."""
 
 
 @cache
@@ -56,7 +56,7 @@ def _plan(settings: Settings) -> Iterator[Part]:
     for rows in _rows(settings):
         for kind in KINDS:
             key = {"of": "refinement time", "data": mark, "rows": rows, "kind": kind, "k": K}
-            yield Part(key, 1 + rows / 200_000, partial(seconds, settings.data, rows, kind))
+            yield Part(key, 0.5 + rows / 500_000, partial(seconds, settings.data, rows, kind))
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
@@ -67,11 +67,15 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
         slope = float(np.polyfit(np.log(counts), np.log(measured), 1)[0])
         fine = slope <= SLOPE
         checks.append(Check(f"{kind}: time grows as records do", fine, fine, f"log-log slope {slope:.2f}"))
-    if 1_000_000 in counts:
-        found_at = times[KINDS[0]][counts.index(1_000_000)]
-        evidence = f"{found_at:.1f} s (paper: {PAPER:g} s on a machine of its time)"
-        fast = found_at <= PAPER
-        checks.append(Check("a million records take no longer than in the paper", fast, fast, evidence))
+    one, several, suppressed = (times[kind] for kind in KINDS)
+    ratios = [more / less for less, more in zip(one, several, strict=True)]
+    longer = min(ratios) > 1
+    evidence = f"{min(ratios):.1f} to {max(ratios):.1f} times as long"
+    checks.append(Check("several quasi-identifiers take longer than one of all columns", longer, longer, evidence))
+    ratio = sum(suppressed) / sum(one)
+    alike = 1 / ALIKE <= ratio <= ALIKE
+    evidence = f"{ratio:.2f} times as long over all records"
+    checks.append(Check("suppression takes roughly as long as generalization", alike, alike, evidence))
     rows = [
         {"records": number, **{kind: round(times[kind][place], 2) for kind in KINDS}}
         for place, number in enumerate(counts)
@@ -92,11 +96,14 @@ REFINEMENT_TIME = Experiment(
     "Time over the number of records",
     "TKDE 2007, figure 11",
     ("T10",),
-    "Time grows linearly with the number of records; a million records with one quasi-identifier of all 14 columns "
-    "take about 80 seconds, several quasi-identifiers longer.",
-    f"Log-log slope at most {SLOPE}.",
-    "Linear is read as a slope of the logarithms of at most 1.2; the paper's seconds are of a machine of 2006 and are "
-    "not compared.",
+    "Time grows linearly with the number of records; several quasi-identifiers take longer than one of all 14 columns, "
+    "suppression roughly as long as generalization.",
+    f"Log-log slope at most {SLOPE}; several longer for every number of records; suppression at most {ALIKE:g} times "
+    "as long or as short.",
+    f"Linear is read as a slope of the logarithms of at most {SLOPE}, roughly the same as within a factor of "
+    f"{ALIKE:g}. The paper's 80 seconds for a million records are of a machine of 2006, which any of today's beats: "
+    "they are not compared. Several quasi-identifiers are one requirement drawn at random, where the paper has the "
+    "mean of 30.",
     "At most 50,000 75.2 %, more 24.8 %, as in Adult.",
     NOBODY,
     _plan,

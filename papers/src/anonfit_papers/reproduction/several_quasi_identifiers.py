@@ -43,7 +43,7 @@ def _plan(settings: Settings) -> Iterator[Part]:
     mark = fingerprint(settings.data, ADULT)
     for number in range(settings.choose(3, 30)):
         key = {"of": "several quasi-identifiers", "data": mark, "requirement": number, "k": K}
-        yield Part(key, 5.0, partial(requirement, settings.data, number))
+        yield Part(key, 1.5, partial(requirement, settings.data, number))
 
 
 def _judge(_: Settings, gave: Sequence[Measured]) -> Result:

@@ -42,7 +42,7 @@ def trial(number: int) -> Measured:
 def _plan(settings: Settings) -> Iterator[Part]:
     for number in range(settings.choose(8, 100)):
         key = {"of": "several targets", "trial": number, "rows": ROWS, "k": K, "permutations": PERMUTATIONS}
-        yield Part(key, 2.0, partial(trial, number))
+        yield Part(key, 0.8, partial(trial, number))
 
 
 def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
@@ -60,10 +60,10 @@ def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
             )
         if place < len(MODELS) - 1:
             trend = rank_correlation(range(place, len(MODELS)), mean[place:, place].tolist())
-            evidence = (
-                f"rank correlation {trend:+.2f}, {mean[-1, place] - mean[place, place]:+.2f} points from first to last"
-            )
-            checks.append(Check(f"model {model}: falls as models are added", trend < 0, trend < 0, evidence))
+            change = difference(every[:, -1, place].tolist(), every[:, place, place].tolist())
+            evidence = f"rank correlation {trend:+.2f}, from first to last {change}"
+            falls = trend < 0 and change.mean < 0
+            checks.append(Check(f"model {model}: falls as models are added", falls, falls, evidence, change.is_weak))
     shown = range(len(MODELS) - 1, -1, -1)
     rows = [
         {
@@ -94,7 +94,7 @@ SEVERAL_TARGETS = Experiment(
     "A model that a release is made for is more accurate than one it is not made for; accuracy declines as the "
     "release is made for more models.",
     "For each model the mean when asked for is above the mean when not; for each model the rank correlation of "
-    "accuracy with the number of models asked for is negative.",
+    "accuracy with the number of models asked for is negative, and it is lower with all models than with the fewest.",
     "Several classes are independent: the sum of their entropies is lowered, as the paper does; its seven functions "
     "are told by its count of models and by the generator of 1993.",
     "Mean share of group A over the trials: functions 2 to 7 33, 48, 32, 32, 39 and 49 %, 9 48 %.",
