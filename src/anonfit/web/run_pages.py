@@ -22,6 +22,7 @@ from anonfit.release.folder import records_of
 from anonfit.report.pictures import tiling_figure
 from anonfit.spec.parse import parse_spec
 from anonfit.tables.schema import Role
+from anonfit.tables.taxonomy import ROOT
 from anonfit.web import together
 from anonfit.web.answers import say
 from anonfit.web.editing import number_of, put, set_value
@@ -91,7 +92,12 @@ def _shown(view: WorkspaceView, job: Job | None) -> Any:
 def _side(view: WorkspaceView, job: Job) -> dict[str, Any]:
     """What stands of a run beside another one."""
     detail = _read_json(view, job, "report.json").get("detail") or []
-    return {**_shown(view, job), "detail": {each["column"]: each["kept"] for each in detail}}
+    return {**_shown(view, job), "detail": {each["column"]: kept_of(each) for each in detail}}
+
+
+def kept_of(detail: Mapping[str, Any]) -> Any:
+    """The part of a column's detail that is left: of one whose only label is that of all values, nothing is."""
+    return 0.0 if detail["labels"] == 1 and detail["frequent_label"] == ROOT else detail["kept"]
 
 
 @router.post("/explore/run")
@@ -203,7 +209,16 @@ def utility(view: Shown, run: str = "", records: bool = False, seed: int = 0) ->
         rows = view.ask("rows", {"run": job.id, "seed": seed}) if records else None
         if tiling := report.get("partition"):
             regions = tiling_figure(tiling, report["asked"]["k"])
-    return render(view, "utility", **shown, regions=regions, rows=rows, seed=seed, evaluation=_shown(view, measured))
+    return render(
+        view,
+        "utility",
+        **shown,
+        regions=regions,
+        rows=rows,
+        seed=seed,
+        kept_of=kept_of,
+        evaluation=_shown(view, measured),
+    )
 
 
 @router.post("/utility/evaluate")

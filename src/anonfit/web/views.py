@@ -85,10 +85,11 @@ class WorkspaceView:
         """What was seen of each column, as far as somebody looked."""
         return {column["name"]: column for column in (self.profile or {}).get("columns", ())}
 
-    def look(self, data: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def look(self, data: Mapping[str, Any] | None = None, *, anew: bool = False) -> dict[str, Any]:
         """Look at the table, or at another one."""
         data = self.data if data is None else dict(data)
-        return self.jobs.ask("look", {"data": data}, state=self.space.state_of(data.get("source")), seconds=300)
+        state = self.space.state_of(data.get("source"))
+        return self.jobs.ask("look", {"data": data}, state=state, seconds=300, anew=anew)
 
     def ask(self, kind: str, params: Mapping[str, Any], seconds: float = 300) -> dict[str, Any]:
         """The answer to a question about the table."""
