@@ -174,7 +174,7 @@ def compare(view: Shown, form: Form) -> Response:
     runs = [str(run) for run in form.getlist("id")]
     if len(runs) != 2 or runs[0] == runs[1] or any(view.jobs.get(run).state != "done" for run in runs):
         raise RequestError(say("explore.two"))
-    if not any(job.params.get("runs") == runs for job in view.jobs.all("compare")):
+    if not any(job.params.get("runs") == runs and job.error is None for job in view.jobs.all("compare")):
         view.jobs.submit("compare", {"runs": runs, "title": "compare"})
     return to(f"/explore?a={runs[0]}&b={runs[1]}")
 
