@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -24,7 +25,7 @@ if CHROMIUM is None:
     pytest.skip(
         "NO CHROMIUM IS INSTALLED, SO THE PAGE IS NOT TESTED IN A BROWSER; install it.", allow_module_level=True
     )
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 DATA = Path(os.environ.get("ANONFIT_DATA", Path(__file__).parents[3] / "shared" / "data"))
 DATA = DATA if DATA.is_dir() else Path("/nowhere")
@@ -121,6 +122,44 @@ def test_adult_with_hierarchies_of_arx(tmp_path: Path, browser: Browser) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not (DATA / "uci" / "adult.data").exists(), reason="ADULT IS NOT THERE; set ANONFIT_DATA")
+def test_the_first_release_of_adult_takes_as_many_clicks_as_the_docs_say(tmp_path: Path, browser: Browser) -> None:
+    rows = [line for line in (DATA / "uci" / "adult.data").read_text().splitlines() if line.strip()]
+    (tmp_path / "adult.csv").write_text("\n".join([NAMES, *rows]) + "\n")
+    server = start_server(tmp_path)
+    page, clicks = opened(browser, server.link), 0
+
+    def click(control: Locator) -> None:
+        nonlocal clicks
+        clicks += 1
+        control.click()
+
+    def decide() -> None:
+        questions = page.locator(".question input[type=checkbox]")
+        for left in range(questions.count(), 0, -1):
+            click(questions.first)
+            expect(page.locator(".question")).to_have_count(left - 1)
+
+    click(page.get_by_role("button", name="Take it: adult.csv", exact=True))
+    click(page.get_by_role("link", name="Next: Columns"))
+    expect(page.locator("table.columns")).to_be_visible()
+    decide()
+    click(page.get_by_role("link", name="Next: Demands"))
+    expect(page.locator("#k")).to_be_visible()
+    decide()
+    click(page.get_by_role("link", name="Next: Explore"))
+    click(page.get_by_role("button", name="Run with k"))
+    click(page.locator("table.runs a.button", has_text="Hand over"))
+    with page.expect_download() as download:
+        click(page.get_by_role("link", name="Download the release (ZIP)"))
+    assert "release/data.csv" in zipfile.ZipFile(download.value.path()).namelist()
+    told = re.search(r"it takes (\d+) clicks", (Path(__file__).parents[2] / "docs" / "web.md").read_text())
+    assert told is not None
+    assert clicks == int(told[1])
+    server.end()
+
+
+@pytest.mark.slow
 def test_a_messy_table_is_put_right_by_clicks(tmp_path: Path, browser: Browser) -> None:
     lines = people(600).splitlines()
     mixed = ["name;age;sex;illness;visits"]
@@ -202,8 +241,6 @@ def test_an_infeasible_demand_is_told_and_mended(server: Server, browser: Browse
 
 
 def lambda_of(text: str):
-    import re
-
     return re.compile(re.escape(text))
 
 

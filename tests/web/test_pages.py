@@ -238,6 +238,13 @@ def test_pages_are_about_the_run_of_the_spec_as_it_stands(door: Door) -> None:
     assert "whose spec is not the one beside" in other
     assert "The spec beside makes the same bytes" not in other
     assert "Nobody is found with a probability above 0.2" in other
+    shown = door.page.get("/risk").text
+    assert re.search(
+        r"raw table</span> <strong>100.00 %</strong>.*raw table</span> <strong>at most 100.00 %", shown, re.S
+    )
+    assert shown.count("raw table</span>") == shown.count("release</span>") == 4
+    (door.folder / "spec.toml").write_text(SPEC.replace("k = 5", "k = 6"))
+    assert "Of this spec there is no run yet, of others there are" in door.page.get("/explore").text
 
 
 def test_several_runs_are_told_in_their_order_and_cancelled_at_once(door: Door, monkeypatch) -> None:

@@ -36,7 +36,7 @@ from anonfit.web.workspace import RUNS, SPEC, mark
 router = APIRouter()
 TRIED = (5, 10, 25, 50)
 METHODS: Mapping[str, Mapping[str, str | None]] = {
-    "purpose": {"algorithm": "mondrian", "criterion": "auto"},
+    "purpose": {"algorithm": "mondrian", "criterion": None},
     "blind": {"algorithm": "mondrian", "criterion": "median"},
     "refined": {"algorithm": "tdr", "criterion": None},
 }
@@ -233,7 +233,7 @@ def evaluate(view: Shown, form: Form) -> Response:
 @router.get("/risk")
 def risk(view: Shown, run: str = "", records: bool = False, audit: str = "") -> Response:
     """What a run protects, and what the raw table did not; or what a file from elsewhere protects."""
-    _, shown = _chosen(view, run)
+    job, shown = _chosen(view, run)
     asked = {"columns": view.of_role(Role.QUASI_IDENTIFIER), "k": view.k}
     audits = view.jobs.all("audit")
     foreign = next((each for each in audits if each.id == audit), audits[0] if audits else None)
@@ -243,11 +243,21 @@ def risk(view: Shown, run: str = "", records: bool = False, audit: str = "") -> 
         **shown,
         alone=(view.ask if records and view.source and asked["columns"] else view.asked)("records", asked),
         records=records,
+        raw=_raw_risk(view, job),
         group_bars=group_bars,
         steps_of=steps_of,
         foreign=_shown(view, foreign),
         files=view.space.tables(),
     )
+
+
+def _raw_risk(view: WorkspaceView, job: Job | None) -> dict[str, float | None]:
+    """The risk of the raw table that a run was made of, by the owner's record."""
+    records = {} if job is None else records_of(view.jobs.folder(job.id) / RELEASE)
+    path = next((path for path in records.values() if path.suffix == ".json"), None)
+    initial = {} if path is None else json.loads(path.read_text(encoding="utf-8")).get("initial_risk") or {}
+    smallest = initial.get("smallest")
+    return {"highest": 1 / smallest if isinstance(smallest, int) else None, "average": _number(initial.get("average"))}
 
 
 @router.post("/risk/audit")

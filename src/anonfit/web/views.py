@@ -165,7 +165,8 @@ class WorkspaceView:
     def _of_runs(self) -> tuple[str, str, str]:
         same = next((job for job in self.runs if job.params.get("mark") == self.mark), None)
         if same is None:
-            return "ready", say("verdict.ready"), "explore"
+            others = any(job.state == "done" for job in self.runs)
+            return "ready", say("verdict.ready_again") if others else say("verdict.ready"), "explore"
         if same.state == "done":
             verdict = self.jobs.result(same.id).get("verdict", {})
             met, remarks = verdict.get("met", []), len(verdict.get("not_asked", []))
