@@ -56,6 +56,13 @@ def test_the_whole_way_leads_to_the_release_of_the_shown_spec(server: Server, tm
     page = opened(browser, server.link)
     take(page, "people.csv")
     settle_all(page)
+    save = page.locator(".weights button")
+    save.scroll_into_view_if_needed()
+    before = save.evaluate("(button) => { button.dataset.old = 'yes'; return button.getBoundingClientRect().top; }")
+    save.click()
+    expect(page.locator(".weights button:not([data-old])")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    assert abs(save.evaluate("(button) => button.getBoundingClientRect().top") - before) < 5  # the page does not jump
     run(page)
     released(page, tmp_path)
 

@@ -257,7 +257,7 @@ def test_several_runs_are_told_in_their_order_and_cancelled_at_once(door: Door, 
     assert page.count('data-head="k">7</td>') == 2
     assert "Cancel all 4" in page
     # What looks again and again holds nothing: links and forms inside would fetch a part of the page only.
-    assert '<div id="runs">' in page
+    assert '<div id="runs" hx-target="#whole" hx-select="#whole"' in page
     assert re.search(r'<div [^>]*hx-trigger="every 700ms"[^>]*></div>', page)
     told = door.post("/explore/cancel", id=[job.id for job in door.jobs.all("run")])
     assert "Cancel all" not in told.text
