@@ -20,6 +20,7 @@ def main(target: Path) -> None:
         page = opened(browser, server.link, viewport={"width": 1400, "height": 1000})
 
         def shot(step: str) -> None:
+            page.evaluate("scrollTo(0, 0)")
             page.wait_for_timeout(500)
             page.screenshot(path=target / f"web-{step}.jpg", type="jpeg", quality=70)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from web_doors import Server, people, start_server
+from web_doors import SPEC, Server, people, start_server
 
 from commands import command
 
@@ -24,7 +25,7 @@ if CHROMIUM is None:
     pytest.skip(
         "NO CHROMIUM IS INSTALLED, SO THE PAGE IS NOT TESTED IN A BROWSER; install it.", allow_module_level=True
     )
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 DATA = Path(os.environ.get("ANONFIT_DATA", Path(__file__).parents[3] / "shared" / "data"))
 DATA = DATA if DATA.is_dir() else Path("/nowhere")
@@ -55,6 +56,13 @@ def test_the_whole_way_leads_to_the_release_of_the_shown_spec(server: Server, tm
     page = opened(browser, server.link)
     take(page, "people.csv")
     settle_all(page)
+    save = page.locator(".weights button")
+    save.scroll_into_view_if_needed()
+    before = save.evaluate("(button) => { button.dataset.old = 'yes'; return button.getBoundingClientRect().top; }")
+    save.click()
+    expect(page.locator(".weights button:not([data-old])")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    assert abs(save.evaluate("(button) => button.getBoundingClientRect().top") - before) < 5  # the page does not jump
     run(page)
     released(page, tmp_path)
 
@@ -117,6 +125,44 @@ def test_adult_with_hierarchies_of_arx(tmp_path: Path, browser: Browser) -> None
     expect(page.locator("#verdict")).to_contain_text("10-anonymous")
     assert 'taxonomy = "adult_hierarchy_age.csv"' in (tmp_path / "spec.toml").read_text()
     released(page, tmp_path)
+    server.end()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (DATA / "uci" / "adult.data").exists(), reason="ADULT IS NOT THERE; set ANONFIT_DATA")
+def test_the_first_release_of_adult_takes_as_many_clicks_as_the_docs_say(tmp_path: Path, browser: Browser) -> None:
+    rows = [line for line in (DATA / "uci" / "adult.data").read_text().splitlines() if line.strip()]
+    (tmp_path / "adult.csv").write_text("\n".join([NAMES, *rows]) + "\n")
+    server = start_server(tmp_path)
+    page, clicks = opened(browser, server.link), 0
+
+    def click(control: Locator) -> None:
+        nonlocal clicks
+        clicks += 1
+        control.click()
+
+    def decide() -> None:
+        questions = page.locator(".question input[type=checkbox]")
+        for left in range(questions.count(), 0, -1):
+            click(questions.first)
+            expect(page.locator(".question")).to_have_count(left - 1)
+
+    click(page.get_by_role("button", name="Take it: adult.csv", exact=True))
+    click(page.get_by_role("link", name="Next: Columns"))
+    expect(page.locator("table.columns")).to_be_visible()
+    decide()
+    click(page.get_by_role("link", name="Next: Demands"))
+    expect(page.locator("#k")).to_be_visible()
+    decide()
+    click(page.get_by_role("link", name="Next: Explore"))
+    click(page.get_by_role("button", name="Run with k"))
+    click(page.locator("table.runs a.button", has_text="Hand over"))
+    with page.expect_download() as download:
+        click(page.get_by_role("link", name="Download the release (ZIP)"))
+    assert "release/data.csv" in zipfile.ZipFile(download.value.path()).namelist()
+    told = re.search(r"it takes (\d+) clicks", (Path(__file__).parents[2] / "docs" / "web.md").read_text())
+    assert told is not None
+    assert clicks == int(told[1])
     server.end()
 
 
@@ -202,8 +248,6 @@ def test_an_infeasible_demand_is_told_and_mended(server: Server, browser: Browse
 
 
 def lambda_of(text: str):
-    import re
-
     return re.compile(re.escape(text))
 
 
@@ -244,26 +288,125 @@ def test_cancel_two_browsers_back_and_reload(tmp_path: Path, browser: Browser) -
     server.end()
 
 
-@pytest.mark.slow
-def test_the_whole_page_works_by_keyboard_alone(server: Server, browser: Browser) -> None:
-    page = opened(browser, server.link)
+class Keyboard:
+    """Somebody who has no mouse, and must see where they are."""
 
-    def tab_to(words: str) -> None:
-        for _ in range(120):
-            page.keyboard.press("Tab")
-            label = page.evaluate(
-                "(document.activeElement.ariaLabel || document.activeElement.textContent || '').trim()"
-            )
-            if label.startswith(words):
+    def __init__(self, page: Page) -> None:
+        self.page, self.press = page, page.keyboard.press
+
+    def to(self, words: str, most: int = 250) -> None:
+        """Go on with Tab to the control whose label begins so; each one on the way shows that it is focused."""
+        for _ in range(most):
+            self.press("Tab")
+            if self.words.startswith(words):
                 return
-        raise AssertionError(f"{words} cannot be reached")
+        raise AssertionError(f"{words} cannot be reached, only {self.words}")
 
-    tab_to("Take it: people.csv")
-    page.keyboard.press("Enter")
+    @property
+    def words(self) -> str:
+        """The label of the control where the focus is."""
+        told: list[str] = self.page.evaluate(
+            """() => { const at = document.activeElement, style = getComputedStyle(at);
+            return [at.ariaLabel || (at.labels && at.labels[0]?.textContent) || at.textContent || at.value || "",
+                at === document.body || at.matches("main, iframe") ? "solid" : style.outlineStyle]; }"""
+        )
+        assert told[1] != "none", told[0]
+        return told[0].strip()
+
+    def enter(self, words: str) -> None:
+        """Go to a control and press it."""
+        self.to(words)
+        self.press("Enter")
+
+    def tick(self, words: str) -> None:
+        self.to(words)
+        self.press("Space")
+
+
+def test_the_whole_way_is_walked_by_keyboard_alone(server: Server, tmp_path: Path, browser: Browser) -> None:
+    page = opened(browser, server.link)
+    keys, rail = Keyboard(page), page.locator(".rail .here")
+    keys.enter("Take it: people.csv")
     expect(page.locator("#found-title")).to_be_visible()
-    tab_to("Next: Columns")
-    page.keyboard.press("Enter")
+    keys.enter("Next: Columns")
+    expect(rail).to_contain_text("Columns")
+    expect(page.locator("#main")).to_be_focused()
+    keys.to("Role of illness")
+    page.keyboard.type("Ins")
+    expect(page.locator("tbody tr.role-insensitive").first).to_be_visible()
+    expect(page.get_by_label("Role of illness")).to_be_focused()
+    page.keyboard.type("Sen")
+    expect(page.locator("tbody tr.role-sensitive").first).to_be_visible()
+    keys.press("Shift+Tab")
+    keys.to("Skip to the content")
+    keys.press("Enter")
+    keys.tick("Tick all shown")
+    keys.tick("Decided")
+    keys.enter("Change those ticked")
+    expect(page.locator("tr.decide")).to_have_count(0)
+    expect(page.get_by_role("button", name="Change those ticked")).to_be_focused()
+    keys.enter("Make a hierarchy")
+    expect(page.locator("#preview #levels")).to_be_visible()
+    keys.enter("Use this")
+    expect(page.locator("#tree")).to_be_visible()
+    keys.enter("Skip to the content")
+    keys.to("Name")
+    page.keyboard.type("somebody")
+    keys.tick("[")
+    keys.press("Shift+Tab")
+    page.get_by_label("Name", exact=True).focus()
+    keys.enter("Group those ticked")
+    expect(page.locator(".tree li.group", has_text="somebody").first).to_be_visible()
+    keys.enter("Back to the columns")
     expect(page.locator("table.columns")).to_be_visible()
-    page.get_by_label("Role of illness", exact=True).focus()
-    page.keyboard.press("I")
-    expect(page.get_by_label("Role of illness", exact=True)).not_to_have_value("sensitive")
+    keys.enter("Next: Demands")
+    expect(rail).to_contain_text("Demands")
+    for left in range(page.locator(".question").count(), 0, -1):
+        page.locator("#main").focus()
+        keys.tick("Decided")
+        expect(page.locator(".question")).to_have_count(left - 1)
+    keys.to("k")
+    keys.press("Control+A")
+    page.keyboard.type("7")
+    keys.press("Enter")
+    expect(page.locator("#spec-text")).to_have_value(lambda_of("k = 7  #"))
+    expect(page.locator("#k")).to_be_focused()
+    keys.enter("Next: Explore")
+    expect(rail).to_contain_text("Explore")
+    keys.enter("Run with k = 7")
+    expect(page.locator("table.runs .state")).to_have_text("done")
+    keys.enter("Next: Utility")
+    expect(rail).to_contain_text("Utility")
+    keys.enter("Show some records")
+    expect(page.locator("table.beside")).to_be_visible()
+    keys.enter("Next: Risk")
+    expect(rail).to_contain_text("Risk")
+    keys.to("Smallest group that would do")
+    before = page.locator(".threshold output").inner_text()
+    keys.press("ArrowRight")
+    expect(page.locator(".threshold output")).not_to_have_text(before)
+    keys.enter("Next: Hand over")
+    expect(rail).to_contain_text("Hand over")
+    keys.to("Download the release (ZIP)")
+    with page.expect_download() as download:
+        keys.press("Enter")
+    assert "release/data.csv" in zipfile.ZipFile(download.value.path()).namelist()
+    assert page.faults == []  # type: ignore[attr-defined]
+
+
+def test_the_focus_stays_while_runs_are_looked_at_again_and_again(tmp_path: Path, browser: Browser) -> None:
+    lines = people(20_000).splitlines()
+    (tmp_path / "people.csv").write_text("\n".join([lines[0], *lines[1:] * 20]) + "\n")
+    (tmp_path / "spec.toml").write_text(SPEC)
+    server = start_server(tmp_path)
+    page = opened(browser, server.link)
+    keys = Keyboard(page)
+    step(page, "Explore")
+    keys.enter("Run with k")
+    keys.to("Cancel run 1")
+    page.locator("#runs").evaluate("(runs) => { runs.dataset.old = 'yes'; }")
+    expect(page.locator("#runs:not([data-old])")).to_be_visible()  # it was put in anew
+    expect(page.get_by_role("button", name="Cancel run 1")).to_be_focused()
+    keys.press("Enter")
+    expect(page.locator(".state")).to_have_text("cancelled")
+    server.end()

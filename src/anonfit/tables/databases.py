@@ -200,19 +200,24 @@ def named_source(data: Any, *, query: str | None = None) -> Any:
     return Path(data) if isinstance(data, str) else data
 
 
+def table_names(address: Address) -> list[str]:
+    """The names of a database's tables and views, in their order."""
+    with _reading(DatabaseSource(address, "")) as connection:
+        if address.kind == "duckdb":
+            return sorted(row[0] for row in connection.execute("SHOW TABLES").fetchall())
+        import sqlalchemy as sa
+
+        found = sa.inspect(connection)
+        return sorted([*found.get_table_names(), *found.get_view_names()])
+
+
 def _tables(address: Address) -> str:
     """The names of a database's tables, for an error; of one that cannot be reached, none."""
     try:
-        with _reading(DatabaseSource(address, "")) as connection:
-            if address.kind == "duckdb":
-                names = [row[0] for row in connection.execute("SHOW TABLES").fetchall()]
-            else:
-                import sqlalchemy as sa
-
-                names = sa.inspect(connection).get_table_names()
+        names = table_names(address)
     except AnonfitError:
         return ""
-    return f"; its tables are {listed(sorted(names))}" if names else "; it has no tables"
+    return f"; its tables are {listed(names)}" if names else "; it has no tables"
 
 
 @contextmanager

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import date
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import FormData
 
@@ -18,16 +19,27 @@ from anonfit.privacy.catalogue import MODELS
 from anonfit.recoding.values import Values
 from anonfit.tables.schema import Role
 from anonfit.tables.sources import FORMATS
-from anonfit.web import editing
+from anonfit.web import editing, safe_harbor
 from anonfit.web.answers import page, say
 from anonfit.web.editing import number_of, set_value, targets_of
+from anonfit.web.hierarchy_pages import name_hierarchy, write_hierarchy
 from anonfit.web.pages import Form, Shown, column_of, field, uploaded
-from anonfit.web.views import WorkspaceView, render, to
+from anonfit.web.views import WorkspaceView, flash, render, to
 
 router = APIRouter()
+SAFE_HARBOR = "hipaa-safe-harbor"
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     **{each.name: {"k": each.size, "source": each.source} for each in THRESHOLDS},
-    "cms": {"k": 11, "source": "CMS cell size suppression policy: no cell of 1 to 10 persons (HIPAA limited data)"},
+    "hipaa-expert": {
+        "k": 11,
+        "source": "45 CFR 164.514(b)(1) asks an expert for a very small risk and names no number; 11 is the smallest "
+        "cell that CMS lets be shown (cell size suppression policy)",
+    },
+    SAFE_HARBOR: {
+        "k": None,
+        "source": "45 CFR 164.514(b)(2) asks for no k: what leads to a person is left out, of dates the year is kept, "
+        "ages above 89 stand together, and places smaller than a state are to be decided",
+    },
 }
 SETTINGS: Mapping[str, Callable[[str], Any]] = {
     "privacy.k": lambda text: int(number_of(text)),
@@ -105,13 +117,41 @@ def set_settings(view: Shown, form: Form) -> Response:
 
 
 @router.post("/demands/preset")
-def preset(view: Shown, form: Form) -> Response:
-    """Take the k of a preset."""
+def preset(request: Request, view: Shown, form: Form) -> Response:
+    """Take a preset: its k, or what Safe Harbor asks of the columns."""
     name = field(form, "preset")
     if name not in PRESETS:
         raise RequestError(say("demands.no_preset"))
-    view.space.edit(lambda document: set_value(document, ("privacy", "k"), PRESETS[name]["k"]))
+    if name == SAFE_HARBOR:
+        flash(request, _take_safe_harbor(view))
+    else:
+        view.space.edit(lambda document: set_value(document, ("privacy", "k"), PRESETS[name]["k"]))
     return to("/demands")
+
+
+def _take_safe_harbor(view: WorkspaceView) -> list[str]:
+    """Ask of all columns at once what Safe Harbor asks; what was done, in sentences."""
+    view.look()
+    asked = list(safe_harbor.rules(view.columns, view.seen))
+    files = {}
+    for rule in asked:
+        if (hierarchy := safe_harbor.hierarchy_of(rule, date.today())) is not None:
+            files[rule.column] = write_hierarchy(view, rule.column, hierarchy, prefix="safe-harbor-")
+
+    def change(document: Any) -> None:
+        for rule in asked:
+            if rule.act == "leave_out":
+                editing.set_role(document, rule.column, Role.IDENTIFIER)
+            elif rule.act in safe_harbor.OPEN:
+                editing.settle(document, f"columns.{rule.column}", say(f"safe_harbor.decide_{rule.act}"))
+            else:
+                editing.set_type(document, rule.column, "date" if rule.is_date else "continuous")
+                name_hierarchy(document, rule.column, files[rule.column])
+
+    view.space.edit(change)
+    acts = dict.fromkeys(rule.act for rule in asked)
+    named = {act: ", ".join(rule.column for rule in asked if rule.act == act) for act in acts}
+    return [say(f"safe_harbor.{act}", names=names) for act, names in named.items()] or [say("safe_harbor.nothing")]
 
 
 @router.post("/demands/ask")

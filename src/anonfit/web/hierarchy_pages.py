@@ -299,23 +299,29 @@ def _file_name(column: str) -> str:
 
 def _save(view: WorkspaceView, column: str, taxonomy: Taxonomy) -> Response:
     """Write the hierarchy of a column beside the spec, and name it there."""
+    return _name(view, column, write_hierarchy(view, column, taxonomy))
+
+
+def write_hierarchy(view: WorkspaceView, column: str, taxonomy: Taxonomy, *, prefix: str = "") -> str:
+    """Write the hierarchy of a column beside the spec; the name of its file."""
     (view.space.root / HIERARCHIES).mkdir(exist_ok=True)
-    name = f"{HIERARCHIES}/{_file_name(column)}-{sorted(view.columns).index(column)}.csv"
+    name = f"{HIERARCHIES}/{prefix}{_file_name(column)}-{sorted(view.columns).index(column)}.csv"
     write_taxonomy(taxonomy, view.space.inside(name))
-    return _name(view, column, name)
+    return name
 
 
 def _name(view: WorkspaceView, column: str, name: str) -> Response:
     """Name the file of a column's hierarchy in the spec."""
-
-    def change(document: Any) -> None:
-        held = table_of(document, ("columns", column))
-        put_in(held, "taxonomy", name)
-        for key in ("domain", "order"):
-            held.pop(key, None)
-
-    view.space.edit(change)
+    view.space.edit(lambda document: name_hierarchy(document, column, name))
     return _to(column)
+
+
+def name_hierarchy(document: Any, column: str, name: str) -> None:
+    """Name the file of a column's hierarchy; what else was said of its values goes."""
+    held = table_of(document, ("columns", column))
+    put_in(held, "taxonomy", name)
+    for key in ("domain", "order"):
+        held.pop(key, None)
 
 
 def _to(column: str) -> Response:

@@ -36,7 +36,7 @@ NICER = 10
 """By how much jobs come after the server, which answers first."""
 GRACE = 0.5
 """Seconds that a job has to leave by itself when it is cancelled."""
-QUICK = ("look", "values", "count", "combinations", "rows", "records")
+QUICK = ("look", "values", "count", "combinations", "rows", "records", "tables")
 """Kinds of short questions, which do not wait for long work."""
 
 
@@ -212,9 +212,13 @@ class Jobs:
                 self._changed.wait(min(left, 1.0))
         return self.get(job_id)
 
-    def ask(self, kind: str, params: Mapping[str, Any], *, state: str, seconds: float = 60) -> dict[str, Any]:
-        """The answer to a short question; the same question about the same state is answered from memory."""
-        if (known := self.answered(kind, params, state=state)) is not None:
+    def ask(
+        self, kind: str, params: Mapping[str, Any], *, state: str, seconds: float = 60, anew: bool = False
+    ) -> dict[str, Any]:
+        """The answer to a short question; the same question about the same state is answered from memory, unless it is
+        asked anew.
+        """
+        if not anew and (known := self.answered(kind, params, state=state)) is not None:
             return known
         job = self.wait(self.submit(kind, params).id, seconds)
         if not job.is_over:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import tomlkit
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import Response
+from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import FormData, UploadFile
 
 from anonfit.errors import AnonfitError, RequestError
@@ -18,8 +18,8 @@ from anonfit.spec.kinds import Setting
 from anonfit.spec.parse import parse_toml
 from anonfit.spec.settings import SECTIONS
 from anonfit.tables.schema import ColumnType, Role
-from anonfit.tables.sources import FORMATS, format_of, is_database
-from anonfit.web.answers import say, texts
+from anonfit.tables.sources import FORMATS, divided, format_of, is_database
+from anonfit.web.answers import page, say, texts
 from anonfit.web.editing import UNTYPED, set_role, set_type, set_value, settle
 from anonfit.web.views import FIRST_MISSING, WorkspaceView, back, flash, render, to, view_of
 from anonfit.web.workspace import UPLOADS
@@ -118,6 +118,7 @@ def table(view: Shown, wait: bool = False, how: bool = False) -> Response:
         fault=fault,
         suspicions=_suspicions(view, profile),
         files=files,
+        databases=view.space.databases(),
         controls=controls,
         is_told=how or any(control["value"] for control in controls if control["name"] != "missing"),
     )
@@ -151,9 +152,25 @@ def upload(request: Request, view: Shown, form: Form) -> Response:
 def choose(request: Request, view: Shown, form: Form) -> Response:
     """Take a file of the folder, or a table of a database."""
     data = {"source": field(form, "source").strip()}
-    if is_database(data["source"]) and (name := field(form, "table").strip()):
-        data["table"] = name
+    if is_database(data["source"]) and (name := field(form, "listed") or field(form, "table").strip()):
+        data = {"source": divided(data["source"])[0], "table": name}
     return _take(request, view, data)
+
+
+@router.post("/table/database")
+def database(view: Shown, form: Form) -> Response:
+    """The tables of a database, to choose one of them; they are asked for anew every time."""
+    names, fault = [], None
+    source = field(form, "source").strip()
+    try:
+        if not is_database(source):
+            raise RequestError(say("table.no_database"))
+        data = {"source": divided(source)[0]}
+        view.space.contain({"data": data})
+        names = view.jobs.ask("tables", {"data": data}, state="", seconds=60, anew=True)["tables"]
+    except AnonfitError as error:
+        fault = str(error)
+    return HTMLResponse(page("tables.html", names=names, fault=fault))
 
 
 def _take(request: Request, view: WorkspaceView, data: Mapping[str, Any]) -> Response:
@@ -167,7 +184,7 @@ def _take(request: Request, view: WorkspaceView, data: Mapping[str, Any]) -> Res
 
 def _propose(view: WorkspaceView, data: Mapping[str, Any]) -> None:
     """Write the spec that is proposed for a table; its release is a file of the same kind, where that can be."""
-    document = tomlkit.parse(view.look(data)["spec"])
+    document = tomlkit.parse(view.look(data, anew=is_database(data["source"]))["spec"])
     for key, value in data.items():
         set_value(document, ("data", key), value)
     if not is_database(data["source"]) and (kind := format_of(Path(data["source"])).name) in FORMATS:

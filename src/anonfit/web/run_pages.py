@@ -22,6 +22,7 @@ from anonfit.release.folder import records_of
 from anonfit.report.pictures import tiling_figure
 from anonfit.spec.parse import parse_spec
 from anonfit.tables.schema import Role
+from anonfit.tables.taxonomy import ROOT
 from anonfit.web import together
 from anonfit.web.answers import say
 from anonfit.web.editing import number_of, put, set_value
@@ -35,7 +36,7 @@ from anonfit.web.workspace import RUNS, SPEC, mark
 router = APIRouter()
 TRIED = (5, 10, 25, 50)
 METHODS: Mapping[str, Mapping[str, str | None]] = {
-    "purpose": {"algorithm": "mondrian", "criterion": "auto"},
+    "purpose": {"algorithm": "mondrian", "criterion": None},
     "blind": {"algorithm": "mondrian", "criterion": "median"},
     "refined": {"algorithm": "tdr", "criterion": None},
 }
@@ -91,7 +92,12 @@ def _shown(view: WorkspaceView, job: Job | None) -> Any:
 def _side(view: WorkspaceView, job: Job) -> dict[str, Any]:
     """What stands of a run beside another one."""
     detail = _read_json(view, job, "report.json").get("detail") or []
-    return {**_shown(view, job), "detail": {each["column"]: each["kept"] for each in detail}}
+    return {**_shown(view, job), "detail": {each["column"]: kept_of(each) for each in detail}}
+
+
+def kept_of(detail: Mapping[str, Any]) -> Any:
+    """The part of a column's detail that is left: of one whose only label is that of all values, nothing is."""
+    return 0.0 if detail["labels"] == 1 and detail["frequent_label"] == ROOT else detail["kept"]
 
 
 @router.post("/explore/run")
@@ -168,7 +174,7 @@ def compare(view: Shown, form: Form) -> Response:
     runs = [str(run) for run in form.getlist("id")]
     if len(runs) != 2 or runs[0] == runs[1] or any(view.jobs.get(run).state != "done" for run in runs):
         raise RequestError(say("explore.two"))
-    if not any(job.params.get("runs") == runs for job in view.jobs.all("compare")):
+    if not any(job.params.get("runs") == runs and job.error is None for job in view.jobs.all("compare")):
         view.jobs.submit("compare", {"runs": runs, "title": "compare"})
     return to(f"/explore?a={runs[0]}&b={runs[1]}")
 
@@ -203,7 +209,16 @@ def utility(view: Shown, run: str = "", records: bool = False, seed: int = 0) ->
         rows = view.ask("rows", {"run": job.id, "seed": seed}) if records else None
         if tiling := report.get("partition"):
             regions = tiling_figure(tiling, report["asked"]["k"])
-    return render(view, "utility", **shown, regions=regions, rows=rows, seed=seed, evaluation=_shown(view, measured))
+    return render(
+        view,
+        "utility",
+        **shown,
+        regions=regions,
+        rows=rows,
+        seed=seed,
+        kept_of=kept_of,
+        evaluation=_shown(view, measured),
+    )
 
 
 @router.post("/utility/evaluate")
@@ -218,7 +233,7 @@ def evaluate(view: Shown, form: Form) -> Response:
 @router.get("/risk")
 def risk(view: Shown, run: str = "", records: bool = False, audit: str = "") -> Response:
     """What a run protects, and what the raw table did not; or what a file from elsewhere protects."""
-    _, shown = _chosen(view, run)
+    job, shown = _chosen(view, run)
     asked = {"columns": view.of_role(Role.QUASI_IDENTIFIER), "k": view.k}
     audits = view.jobs.all("audit")
     foreign = next((each for each in audits if each.id == audit), audits[0] if audits else None)
@@ -228,11 +243,21 @@ def risk(view: Shown, run: str = "", records: bool = False, audit: str = "") -> 
         **shown,
         alone=(view.ask if records and view.source and asked["columns"] else view.asked)("records", asked),
         records=records,
+        raw=_raw_risk(view, job),
         group_bars=group_bars,
         steps_of=steps_of,
         foreign=_shown(view, foreign),
         files=view.space.tables(),
     )
+
+
+def _raw_risk(view: WorkspaceView, job: Job | None) -> dict[str, float | None]:
+    """The risk of the raw table that a run was made of, by the owner's record."""
+    records = {} if job is None else records_of(view.jobs.folder(job.id) / RELEASE)
+    path = next((path for path in records.values() if path.suffix == ".json"), None)
+    initial = {} if path is None else json.loads(path.read_text(encoding="utf-8")).get("initial_risk") or {}
+    smallest = initial.get("smallest")
+    return {"highest": 1 / smallest if isinstance(smallest, int) else None, "average": _number(initial.get("average"))}
 
 
 @router.post("/risk/audit")

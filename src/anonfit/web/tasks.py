@@ -31,7 +31,9 @@ from anonfit.release.run import read_source
 from anonfit.runtime.process import Stage
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import parse_spec, parse_toml
+from anonfit.tables.databases import table_names
 from anonfit.tables.schema import Column, Role
+from anonfit.tables.sources import read_address, require_file
 from anonfit.web.jobs import JOB, RELEASE, RESULT, STAGES
 from anonfit.web.looking import combinations_of, frequent_values, histogram, look, read_data, records_of, values_of
 from anonfit.web.workspace import RUNS, SPEC, Workspace, replace_text
@@ -111,6 +113,14 @@ def _count(task: Task) -> dict[str, Any]:
     kinds = kinds_of([Column(name, Role.INSENSITIVE) for name in frame.columns], frame)
     predicate = parse_predicate(str(task.params["where"]), kinds)
     return {"rows": int(holds(predicate, frame).sum()), "of": frame.height}
+
+
+def _tables(task: Task) -> dict[str, Any]:
+    """The tables of a database."""
+    source = str(task.data()["source"])
+    address = read_address(source, folder=task.space.root)
+    require_file(address)
+    return {"tables": table_names(address)}
 
 
 def _rows(task: Task) -> dict[str, Any]:
@@ -207,6 +217,7 @@ TASKS: Mapping[str, Callable[[Task], dict[str, Any]]] = {
     "combinations": lambda task: combinations_of(task.rows(), task.params["columns"], int(task.params["k"])),
     "records": _records,
     "count": _count,
+    "tables": _tables,
     "rows": _rows,
     "audit": _audit,
     "compare": _compare,

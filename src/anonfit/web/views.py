@@ -85,10 +85,11 @@ class WorkspaceView:
         """What was seen of each column, as far as somebody looked."""
         return {column["name"]: column for column in (self.profile or {}).get("columns", ())}
 
-    def look(self, data: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def look(self, data: Mapping[str, Any] | None = None, *, anew: bool = False) -> dict[str, Any]:
         """Look at the table, or at another one."""
         data = self.data if data is None else dict(data)
-        return self.jobs.ask("look", {"data": data}, state=self.space.state_of(data.get("source")), seconds=300)
+        state = self.space.state_of(data.get("source"))
+        return self.jobs.ask("look", {"data": data}, state=state, seconds=300, anew=anew)
 
     def ask(self, kind: str, params: Mapping[str, Any], seconds: float = 300) -> dict[str, Any]:
         """The answer to a question about the table."""
@@ -164,7 +165,8 @@ class WorkspaceView:
     def _of_runs(self) -> tuple[str, str, str]:
         same = next((job for job in self.runs if job.params.get("mark") == self.mark), None)
         if same is None:
-            return "ready", say("verdict.ready"), "explore"
+            others = any(job.state == "done" for job in self.runs)
+            return "ready", say("verdict.ready_again") if others else say("verdict.ready"), "explore"
         if same.state == "done":
             verdict = self.jobs.result(same.id).get("verdict", {})
             met, remarks = verdict.get("met", []), len(verdict.get("not_asked", []))

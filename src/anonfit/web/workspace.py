@@ -91,12 +91,23 @@ class Workspace:
                     tables.append((name, path.stat().st_size))
         return tables
 
+    def databases(self) -> list[str]:
+        """The addresses of database files in the folder, known by how they end."""
+        kinds = {".db": "sqlite", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".duckdb": "duckdb"}
+        found = [path for path in sorted(self.root.iterdir()) if path.suffix in kinds and path.is_file()]
+        return [f"{kinds[path.suffix]}:{path.name}" for path in found if not path.name.startswith(".")]
+
     def state_of(self, source: str | None) -> str:
         """What changes when a table does."""
-        if source is None or is_database(source):
+        if source is None:
             return str(source)
+        file = source
+        if is_database(source):
+            kind, _, file = divided(source)[0].partition(":")
+            if kind not in FILES:
+                return source
         try:
-            status = self.inside(source).stat()
+            status = self.inside(file.removeprefix("//")).stat()
         except (OSError, RequestError):
             return "absent"
         return f"{status.st_size}-{status.st_mtime_ns}"

@@ -24,6 +24,31 @@
     const spec = document.querySelector("aside.spec details");
     if (spec && (matchMedia("(max-width: 76rem)").matches || localStorage.getItem("spec") === "closed")) spec.open = false;
   };
+  // Who works by keyboard stays where they were when a part of the page is put in anew: at the same control, or at the
+  // last one before it that is still there; at the beginning of the content where the step is another one.
+  const controls = () => {
+    const seen = new Map(), found = [];
+    for (const each of document.querySelectorAll("#whole :is(a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0'])")) {
+      const words = each.matches("a, button, summary") ? each.getAttribute("aria-label") ?? each.textContent.trim() : each.getAttribute("aria-label");
+      const key = [each.tagName, each.id, each.name, each.matches("button, [type=checkbox], [type=radio]") && each.value, words, each.closest("form")?.getAttribute("action")].join("\n");
+      seen.set(key, (seen.get(key) ?? 0) + 1);
+      found.push([`${key}\n${seen.get(key)}`, each]);
+    }
+    return found;
+  };
+  const title = () => document.querySelector("h1")?.textContent;
+  let left = null;
+  document.addEventListener("htmx:beforeSwap", () => {
+    const at = controls(), place = at.findIndex(([, each]) => each === document.activeElement);
+    left = place < 0 ? null : { title: title(), keys: at.slice(0, place + 1).reverse().map(([key]) => key) };
+  });
+  const stay = () => {
+    if (!left || (document.activeElement && document.activeElement !== document.body)) return;
+    const now = new Map(controls()), key = left.title === title() ? left.keys.find((each) => now.get(each)?.checkVisibility()) : null;
+    (now.get(key) ?? document.getElementById("main"))?.focus({ preventScroll: true });
+    left = null;
+  };
+  document.addEventListener("htmx:afterSettle", () => stay());
   document.addEventListener("DOMContentLoaded", ready);
   document.addEventListener("htmx:afterSettle", ready);
   document.addEventListener("toggle", (event) => {
