@@ -22,13 +22,18 @@ from polars.exceptions import PolarsError
 
 from anonfit.errors import DataError, MissingPackage
 
-_DELIMITERS = ",;\t|:^~\x1f "
+_DELIMITERS = ",;\t|:^~\x1f\x01 "
 _WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 _STATISTICS = {".sav": "sav", ".zsav": "sav", ".por": "por", ".dta": "dta", ".sas7bdat": "sas7bdat", ".xpt": "xport"}
 _SECOND = ("cp1251", "cp1253", "koi8_r", "cp866", "cp932", "gb18030", "big5", "cp949", "cp850", "mac_roman", "cp1250")
 _POINT = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 _COMMA = r"^[-+]?(\d+|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?$"
 _GROUPED = r"^[-+]?([1-9]\d{0,2}([,' ’\u00a0\u202f]\d{3})+|\d{1,3})(\.\d+)?$"
+_THOUSANDS = r"^[-+]?([1-9]\d{0,2}(,\d{3})+|\d{1,3})$"
+_RULE = re.compile(r"[ |,;\t]*[-=+_*:]{2,}[ |,;\t]+[-=+_*:|,; \t]*")
+_PARTED = "\x1e"  # stands for the end of a line within a name
+_CODES = (r"^\+\d{7,}$", r"^\d{1,3}(\.\d{1,3}){3}$")
+_GROUPS_OF_DIGITS = r"^[1-9]\d{0,2}([ \u00a0\u202f]\d{3}){2,}$"
 _SPACED = r"^[-+]?([1-9]\d{0,2}([ \u00a0\u202f]\d{3})+|\d{1,3})(,\d+)?$"
 
 
@@ -38,13 +43,16 @@ _SPACED = r"^[-+]?([1-9]\d{0,2}([ \u00a0\u202f]\d{3})+|\d{1,3})(,\d+)?$"
 def read_text(path: Path, names: Sequence[str], *, decimal: str | None = None) -> pl.DataFrame:
     """The rows of any text file as texts; numbers are written with a decimal point."""
     text = _decoded(path, names)
+    text = text.rstrip("\x1a")  # DOS ended files with a sign
     text = text if "\n" in text else text.replace("\r", "\n")
-    text, header, delimiter = _from_header(path, _outside_quotes(text, "\r\n", "\n"), names)
+    text = re.sub("(^|\n)\ufeff+", r"\1", text)  # files that were put together have their marks within
+    text, header, delimiter = _from_header(path, _outside_quotes(text, "\r+\n|\r", "\n"), names)
     text = re.sub(r'="([^"\n]*)"', r'"\1"', text.replace('\\"', '""'))
     edge = rf"(^|{re.escape(delimiter)}) *"
     quote = next((sign for sign in "\"'" if re.search(rf"{edge}{sign}[^{sign}]*{sign}", text, re.M)), None)
     if delimiter != " ":
-        text = re.sub(rf'{re.escape(delimiter)} +"', f'{delimiter}"', text)
+        text = re.sub(rf'^([^"\n]*{re.escape(delimiter)}) +"', r'\1"', text, flags=re.M)
+        text = _outside_quotes(text, rf"{re.escape(delimiter)} +$", delimiter)
     text = _outside_quotes(text, r"\n(?:[ \t]*\n)+", "\n").strip("\n")
     text = re.sub(rf"(\n[{re.escape(delimiter)} ]*)+$", "", text) if len(header) > 1 else text
     header, text = _without_last(header, text, delimiter, quote)
@@ -62,7 +70,7 @@ def read_text(path: Path, names: Sequence[str], *, decimal: str | None = None) -
     fields = sum(part.count(delimiter) for part in (text.split(quote)[::2] if quote else [text]))
     if frame.width != len(header) or fields != len(frame) * (len(header) - 1):
         raise DataError(f"The lines of the file '{path.name}' do not have equally many fields.")
-    frame = frame.with_columns(pl.all().str.strip_chars(" "))
+    frame = frame.with_columns(pl.all().str.strip_chars(" \u00a0"))
     return frame.with_columns(_plain_numbers(frame, decimal))
 
 
@@ -81,7 +89,9 @@ def _decoded(path: Path, names: Sequence[str]) -> str:
     except (OSError, EOFError):
         raise DataError(f"The file '{path.name}' cannot be read: it is cut short.") from None
     encodings = ["utf-8-sig"]
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if content.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        encodings = ["utf-32"]
+    elif content.startswith((b"\xff\xfe", b"\xfe\xff")):
         encodings = ["utf-16"]
     elif b"\0" in content[:4096]:
         encodings = ["utf-16-le", "utf-16-be"]
@@ -112,14 +122,22 @@ def _are_numbered(names: Sequence[str]) -> bool:
 
 def _from_header(path: Path, text: str, names: Sequence[str]) -> tuple[str, list[str], str]:
     """What follows the line of names, these, and the sign between them. Columns that are only numbered had no names."""
+    parted = {re.sub(r"\s*\n\s*", _PARTED, name): name for name in names if "\n" in name}
+    for marked_name, name in parted.items():  # names that have ends of lines within
+        text = text.replace(name, marked_name, 1)
     lines = text.split("\n")
     marked = lines[0].startswith("#")
     for place, line in enumerate(lines):
         for sign in _DELIMITERS:
             fields = [field.strip().strip("\"'").strip() for field in line.split(sign)]
             fields[0] = fields[0].lstrip("#").strip() if len(fields) > 1 else fields[0]
+            fields = [parted.get(field, field) for field in fields]
             if set(names) <= set(fields):
                 kept = [row for row in lines[place + 1 :] if row != line and not (marked and row.startswith("#"))]
+                if kept and _RULE.fullmatch(kept[0]):
+                    del kept[0]
+                if len(fields) == 1 and not any(row.startswith('"') for row in kept):
+                    sign = next((sign for sign in _DELIMITERS if not any(sign in row for row in kept)), sign)
                 return "\n".join(kept), fields, sign
     if _are_numbered(names):
         start = next((place for place, line in enumerate(lines) if line.strip()), 0)
@@ -158,10 +176,14 @@ def _plain_numbers(frame: pl.DataFrame, decimal: str | None) -> list[pl.Expr]:
     changed = []
     for name in known:
         column = pl.col(name)
-        if known[name].str.contains(r"^[-+]?0\d").any():
+        if known[name].str.contains(r"^[-+]?0\d").any() or any(all_fit(name, codes) for codes in _CODES):
+            continue
+        if all_fit(name, _GROUPS_OF_DIGITS) and known[name].str.len_chars().n_unique() == 1:
             continue
         is_point, is_comma = all_fit(name, _POINT), all_fit(name, _COMMA)
-        if is_comma and (not is_point or (decimal == "," and all_fit(name, r"^[-+]?\d{1,3}(\.\d{3})*$"))):
+        if decimal == "." and not is_point and all_fit(name, _THOUSANDS):
+            plain = column.str.replace_all(",", "", literal=True)
+        elif is_comma and (not is_point or (decimal == "," and all_fit(name, r"^[-+]?\d{1,3}(\.\d{3})*$"))):
             plain = column.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
         elif not is_point and all_fit(name, _GROUPED):
             plain = column.str.replace_all("[,' ’\u00a0\u202f]", "")
