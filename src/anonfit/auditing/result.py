@@ -119,7 +119,8 @@ def _of_nobody(audit: Audit) -> Iterator[str]:
         yield f"Nobody asked for a highest risk, and of all persons {'; '.join(above)}."
     for measured in audit.diversity:
         if measured.asked is None and measured.found is not None:
-            least = f"a group has {figure_words(measured.found.value)} different value(s)"
+            found = measured.found.value
+            least = f"a group has {figure_words(found)} different value{'' if found == 1 else 's'}"
             yield f"Nobody asked anything of the sensitive column '{measured.column}': {least}."
     alike = [column.name for column in audit.raw_columns if column.distinct.value > _IDENTIFYING and audit.rows > 1]
     if alike and not audit.claims:
