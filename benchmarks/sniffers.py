@@ -65,6 +65,8 @@ def _table(rows: list[list[str]], *, header: bool) -> dict[str, list[Any]]:
 def _plain(value: Any) -> Any:
     """A value as it is compared: numbers as floats, days as texts, nothing as an empty text."""
     text = "" if value is None else str(value)
+    if text.lower() == "nan":  # which is not equal to itself
+        return text.lower()
     try:
         return float(text) if not text.lstrip("-").startswith("0") or "." in text[:3] or text == "0" else text
     except ValueError:

@@ -103,9 +103,12 @@ def combined() -> list[Messy]:
     }
     found = []
     for encoding in ("utf-8", "utf-8-sig", "utf-16", "cp1252"):
-        for end_name, end in (("LF", "\n"), ("CRLF", "\r\n"), ("CR", "\r")):
+        for end_name, end in (("LF", "\n"), ("CRLF", "\r\n"), ("CR", "\r"), ("CRCRLF", "\r\r\n")):
             for layout, (text, notice) in layouts.items():
                 told = "it is not UTF-8" if encoding == "cp1252" else notice
+                told = (
+                    "what stands above is left out" if notice and end == "\r\r\n" else told
+                )  # which is two ends of lines
                 content = text.replace("\n", end).encode(encoding)
                 found.append(Messy(f"{layout}, {encoding}, {end_name}", content, WESTERN, notice=told))
     return found
@@ -219,7 +222,9 @@ def headers() -> list[Messy]:
         Messy("texts without a header", b"Rome,f\nOslo,m\nRome,m\nOslo,f\n", {"column_1": ["Rome", "Oslo", "Rome", "Oslo"], "column_2": ["f", "m", "m", "f"]}),
         Messy("texts that may have a header", b"Ann,Rome\nBob,Oslo\nEve,Bonn\n", refused=r"line 1 .*header = true or header = false",
               settings={"header": False}, table={"column_1": ["Ann", "Bob", "Eve"], "column_2": ["Rome", "Oslo", "Bonn"]}),
-        Messy("names of numbers", b"2019,2020\n5,1\n6,2\n", {"column_1": [2019, 5, 6], "column_2": [2020, 1, 2]}),
+        Messy("numbers without names", b"5,1\n6,2\n7,2\n", {"column_1": [5, 6, 7], "column_2": [1, 2, 2]}),
+        Messy("years as names", b"region,2019,2020\nA,5,6\nB,7,8\n", refused=r"line 1 .*header = true or header = false",
+              settings={"header": True}, table={"region": ["A", "B"], "2019": [5, 7], "2020": [6, 8]}),
     ]  # fmt: skip
 
 
@@ -256,6 +261,76 @@ def numbers() -> list[Messy]:
     ]  # fmt: skip
 
 
+def doubtful() -> list[Messy]:
+    """Files that look like another kind, or as well like another table: what a quick eye reads wrongly."""
+    some = {"age": [31, 42, 27], "city": ["Rome", "Oslo", "Bonn"]}
+    plain = written(some)
+    fields = r"line 1 has 2 names, and the lines below it have 3 fields; write header = true"
+    hungarian = {"név": ["Győző", "Jenő", "Erzsébet"], "város": ["Győr", "Pécs", "Hódmezővásárhely"]}
+    greek = {"όνομα": ["Μαρία", "Γιώργος", "Ελένη"], "πόλη": ["Αθήνα", "Πάτρα", "Βόλος"]}
+    czech = {"jméno": ["Řehoř", "Žofie", "Šárka"], "město": ["Plzeň", "Děčín", "Tábor"]}
+    return [
+        Messy("decimal commas between commas", b"name,size\nAnn,1,72\nBob,1,80\nEve,1,65\n", refused=fields),
+        Messy("decimal commas after quoted texts", b'"name","size"\n"Ann",1,72\n"Bob",1,80\n"Eve",1,65\n', refused=fields),
+        Messy("commas in addresses", b"name,home\nAnn,1 Main St, Rome\nBob,2 High St, Oslo\n", refused=fields),
+        Messy("row names of R without quotes", b"age,city\na,31,Rome\nb,42,Oslo\nc,27,Bonn\n", refused=fields,
+              settings={"header": True}, table={"": ["a", "b", "c"], **some}),
+        Messy("one column of decimal commas", b"size\n1,72\n1,8\n1,65\n", {"size": [1.72, 1.8, 1.65]}),
+        Messy("one column of lists", b"illness\nA10; B20\nC30; D40\n", {"illness": ["A10; B20", "C30; D40"]}),
+        Messy("another table below", b"age,city\n31,Rome\n42,Oslo\n\nsex,pay\nm,100\nf,200\n", refused=r"line 5 .*header of another table.*header = true"),
+        Messy("a rule below the names", b"age,city\n---,----\n31,Rome\n42,Oslo\n", {"age": [31, 42], "city": ["Rome", "Oslo"]}, notice="line 2 is a rule"),
+        Messy("two delimiters", b"a,b|c\n1,2|3\n4,5|6\n", refused=r"line 1 may be divided by '\|' or by ','; write delimiter"),
+        Messy("a delimiter of another script", "age，city\n31，Rome\n42，Oslo\n".encode(), refused=r"line 1 may be divided by '，'.*delimiter"),
+        Messy("divided by blanks, with quotes", b'"age" "city"\n"1" 31 "Rome"\n"2" 42 "New York"\n',
+              {"": [1, 2], "age": [31, 42], "city": ["Rome", "New York"]}),
+        Messy("a sum without a word", ("n,city,age\n" + "5,Rome,31\n6,Oslo,44\n" * 20 + "220,,\n").encode(), refused=r"line 42 .*skip_rows = \[42\]"),
+        Messy("a total far below", long_file(90_002, "Summe,"), refused=r"line 90002 .*skip_rows = \[90002\]"),
+        Messy("hungarian", written(hungarian, ";").encode("cp1250"), refused=r"line 1 is not UTF-8 .*data\.encoding", settings={"encoding": "cp1250"}, table=hungarian),
+        Messy("czech", written(czech, ";").encode("iso8859-2"), refused=r"line 1 is not UTF-8 .*data\.encoding", settings={"encoding": "iso8859-2"}, table=czech),
+        Messy("an euro of latin-9", "preis;n\n5 €;1\n7 €;2\n".encode("iso8859-15"), refused=r"line 2 is not UTF-8 .*data\.encoding",
+              settings={"encoding": "iso8859-15"}, table={"preis": ["5 €", "7 €"], "n": [1, 2]}),
+        Messy("names after two signs of comments", b"##v=1\n##x=2\n#age\tcity\n31\tRome\n42\tOslo\n27\tBonn\n", some),
+        Messy("put together, with marks", f"\ufeff{plain}\ufeff{plain}".encode(), {name: values * 2 for name, values in some.items()}, notice="header again"),
+        Messy("put together far below, with marks", long_file(40_001, "\ufeffage,city"), _long_table()),
+        Messy("two marks", f"\ufeff\ufeff{plain}".encode(), some),
+        Messy("ended as DOS did", plain.encode() + b"\x1a", some),
+        Messy("ends of all kinds", b"age,city\r\n31,Rome\n42,Oslo\r27,Bonn\r\n", some),
+        Messy("blanks that do not break", "age;city\n31\u00a0;Rome\n42\u00a0;Oslo\n27\u00a0;Bonn\n".encode(), some),
+        Messy("lost signs", "age,city\n31,K\ufffdln\n42,Oslo\n".encode(), {"age": [31, 42], "city": ["K\ufffdln", "Oslo"]}, notice="signs in it were lost"),
+        Messy("converted twice", "age,city\n31,KÃ¶ln\n42,Oslo\n".encode(), {"age": [31, 42], "city": ["KÃ¶ln", "Oslo"]}, notice="converted twice"),
+        Messy("divided as in Hive", written(some, "\x01").encode(), some),
+        Messy("utf-32", plain.encode("utf-32"), some),
+        Messy("greek", written(greek, ";").encode("cp1253"), greek, notice="cp1253"),
+        Messy("telephones with a plus", b"tel,n\n+4930123456,1\n+4940999888,2\n", {"tel": ["+4930123456", "+4940999888"], "n": [1, 2]}),
+        Messy("telephones in groups", b"tel;n\n30 123 456;1\n40 999 888;2\n", {"tel": ["30 123 456", "40 999 888"], "n": [1, 2]}),
+        Messy("addresses of machines", b"ip,n\n192.168.100.200,1\n110.120.130.140,2\n", {"ip": ["192.168.100.200", "110.120.130.140"], "n": [1, 2]}),
+        Messy("codes like powers", b"code,n\n1E5,1\n2E7,2\n3E1,3\n", {"code": ["1E5", "2E7", "3E1"], "n": [1, 2, 3]}),
+        Messy("rows that begin with #", b"room,n\nA1,5\n#2,6\nB3,7\n", {"room": ["A1", "#2", "B3"], "n": [5, 6, 7]}),
+        Messy("names with line ends", b'"age\n(years)","city"\n31,Rome\n42,Oslo\n', {"age\n(years)": [31, 42], "city": ["Rome", "Oslo"]}),
+        Messy("feet and inches", b'name,h\nA,"5\'11"""\nB,"6\'0"""\n', {"name": ["A", "B"], "h": ["5'11\"", "6'0\""]}),
+        Messy("names with apostrophes", b"name,n\nO'Neil,1\nD'Arcy,2\n'tHooft,3\n", {"name": ["O'Neil", "D'Arcy", "'tHooft"], "n": [1, 2, 3]}),
+        Messy("commas between tabs", b"name\tplace\tage\nDoe, J\tRome, IT\t31\nRoe, R\tOslo, NO\t42\n",
+              {"name": ["Doe, J", "Roe, R"], "place": ["Rome, IT", "Oslo, NO"], "age": [31, 42]}),
+        Messy("JSON in a column", b'age,j\n31,"{""a"": 1, ""b"": 2}"\n42,"{""a"": 3}"\n', {"age": [31, 42], "j": ['{"a": 1, "b": 2}', '{"a": 3}']}),
+        Messy("leading zeros far below", ("plz;n\n" + "80331;1\n" * 30_000 + "01067;2\n").encode(), {"plz": ["80331"] * 30_000 + ["01067"], "n": [1] * 30_000 + [2]}),
+        Messy("leading zeros in the middle", ("plz;n\n" + "80331;1\n" * 50_000 + "01067;2\n" + "80331;1\n" * 50_000).encode(),
+              {"plz": ["80331"] * 50_000 + ["01067"] + ["80331"] * 50_000, "n": [1] * 50_000 + [2] + [1] * 50_000}),
+        Messy("a number of 20 digits in the middle", ("id;n\n" + "80331;1\n" * 50_000 + "12345678901234567891;2\n" + "80331;1\n" * 50_000).encode(),
+              {"id": ["80331"] * 50_000 + ["12345678901234567891"] + ["80331"] * 50_000, "n": [1] * 50_000 + [2] + [1] * 50_000}),
+        Messy("a word for nothing in the middle", ("x;n\n" + "8.5;1\n" * 50_000 + "nan;2\n" + "8.5;1\n" * 50_000).encode(),
+              {"x": ["8.5"] * 50_000 + ["nan"] + ["8.5"] * 50_000, "n": [1] * 50_000 + [2] + [1] * 50_000}),
+        Messy("numbers too exact", b"x,n\n0.1234567890123456789,1\n0.2,2\n", {"x": ["0.1234567890123456789", "0.2"], "n": [1, 2]}),
+        Messy("two decimal signs in two columns", b"a;b\n1,5;2.5\n2,5;3.5\n3,5;4.75\n", {"a": [1.5, 2.5, 3.5], "b": [2.5, 3.5, 4.75]}),
+        Messy("two decimal signs in one column", b"name;x\nA;1,5\nB;2.5\nC;3,5\n", {"name": ["A", "B", "C"], "x": ["1,5", "2.5", "3,5"]}),
+        Messy("lakhs stay texts", b'name,pay\nA,"1,23,456"\nB,"12,34,567"\n', {"name": ["A", "B"], "pay": ["1,23,456", "12,34,567"]}),
+        Messy("amounts with currencies", b"name;pay\nA;1.234,50 EUR\nB;99,90 EUR\n", {"name": ["A", "B"], "pay": ["1.234,50 EUR", "99,90 EUR"]}),
+        Messy("nothing but names of nothing", b"city,n\nNan,1\nInf,2\nOslo,3\n", {"city": ["Nan", "Inf", "Oslo"], "n": [1, 2, 3]}),
+        Messy("thousands in quotes", b'name,pay,h\nA,"1,234",1.5\nB,"12,345",1.6\n', {"name": ["A", "B"], "pay": [1234, 12345], "h": [1.5, 1.6]}),
+        Messy("typographic apostrophes", "name;pay\nA;1’234.50\nB;850.00\n".encode(), {"name": ["A", "B"], "pay": [1234.5, 850.0]}),
+        Messy("a comment of another language", f"% export\n{plain}".encode(), some, notice="line 2"),
+    ]  # fmt: skip
+
+
 def bank() -> list[Messy]:
     """All files."""
-    return [*encodings(), *dialects(), *lines(), *headers(), *numbers(), *combined()]
+    return [*encodings(), *dialects(), *lines(), *headers(), *numbers(), *doubtful(), *combined()]

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import anonfit as af
 from anonfit.cli.main import app
 from anonfit.errors import AnonfitError
+from commands import command
 
 ROWS = 400
 FIRST = ["Anna", "Bela", "Carla", "Dieter", "Edgar", "Frieda", "Gustav", "Hanna", "Igor", "Jana", "Karl", "Lena"]
@@ -280,3 +281,37 @@ def test_what_is_accepted_unseen_is_told_and_holds_no_name_no_address_and_no_not
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     assert manifest["spec"]["decisions"] == "accepted"
     assert "accepted unseen" in " ".join(af.load(tmp_path / "release").report["verdict"]["not_asked"])
+
+
+def test_what_cannot_be_found_of_a_file_is_given_to_init(tmp_path):
+    (tmp_path / "t.csv").write_text("alter;plz;gehalt\n" + "31;50667;19.000\n42;53111;21.500\n27;54290;17.250\n" * 5)
+    refused = command("init", "t.csv", folder=tmp_path)
+    assert refused.returncode == 2
+    assert 'write decimal = "." or decimal = "," in [data]' in refused.stderr
+    assert "There is no spec yet: give it as --set data.KEY=VALUE." in refused.stderr
+    assert not (tmp_path / "spec.toml").exists()
+    given = command("init", "t.csv", "--set", "data.decimal=,", "--set", "data.skip_rows=[3]", folder=tmp_path)
+    assert given.returncode == 0, given.stderr
+    lines = (tmp_path / "spec.toml").read_text().splitlines()
+    assert {'decimal = ","', "skip_rows = [3]"} <= set(lines)
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        ("privacy.k=3", "before there is a spec, only settings of [data] can be given: encoding, delimiter"),
+        ("data.missing=[]", "before there is a spec, only settings of [data] can be given"),
+        ("data.encoding=nosuch", "data.encoding = 'nosuch' is no encoding"),
+    ],
+)
+def test_init_takes_nothing_else_of_a_spec(setting, text, tmp_path):
+    (tmp_path / "t.csv").write_text("age,sex\n31,f\n42,m\n")
+    refused = command("init", "t.csv", "--set", setting, folder=tmp_path)
+    assert refused.returncode == 2
+    assert text in refused.stderr
+
+
+def test_a_folder_is_no_table(tmp_path):
+    refused = command("init", ".", folder=tmp_path)
+    assert refused.returncode == 2
+    assert "is a folder; name the file" in refused.stderr

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 import anonfit as af
 from anonfit.spec.parse import parse_spec
+from commands import command
 
 ROWS = [(20 + number % 40, ("Köln", "Zürich", "Genève")[number % 3], (number % 7) / 2 + 1.25) for number in range(120)]
 SPEC = """
@@ -79,3 +81,32 @@ def test_codes_of_one_column_are_missing_for_every_engine_and_for_the_audit(tmp_
     assert any("missing" in label or label == "*" for label in labels)
     assert not any("-9" in label for label in labels)
     assert af.audit_release(folder, source=tmp_path / "people.csv").passed
+
+
+TOWNS = "town,age\n" + "Győr,31\nPécs,42\nSzeged,27\nGyőr,55\n" * 10
+
+
+@pytest.mark.parametrize(
+    ("content", "setting"),
+    [
+        (TOWNS.encode("cp1250"), 'encoding = "cp1250"'),
+        (f"{TOWNS}Summe,999\n".encode(), "skip_rows = [42]"),
+        (TOWNS.replace("age\n", "age\nname,years\n").encode(), "skip_rows = [2]"),
+    ],
+    ids=["encoding", "total", "units"],
+)
+def test_what_a_spec_says_of_a_file_its_audit_is_told_by_it(content: bytes, setting: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    columns = "".join(f'[columns.{name}]\nrole = "quasi-identifier"\n' for name in ("town", "age"))
+    spec = 'version = 1\nprivacy.k = 5\n[data]\nsource = "t.csv"\n{}\n' + columns
+    (tmp_path / "spec.toml").write_text(spec.format(""))
+    refused = command("run", "spec.toml", "--out", "release", folder=tmp_path)
+    assert refused.returncode == 2
+    assert re.search(r"t\.csv: line (2|42) ", refused.stderr)
+    (tmp_path / "spec.toml").write_text(spec.format(setting))
+    made = command("run", "spec.toml", "--out", "release", folder=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert command("audit", "release", "--source", "t.csv", folder=tmp_path).returncode == 1
+    told = command("audit", "release", "spec.toml", "--source", "t.csv", folder=tmp_path)
+    assert told.returncode == 0, told.stdout
+    assert "The release holds what it claims: k = 5 of town, age." in told.stdout

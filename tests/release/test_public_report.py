@@ -99,7 +99,7 @@ def test_all_that_was_asked_is_told_in_sentences() -> None:
         "outcome and cost: no class has more than 0.95 of a group (max_confidence).",
         "Made to predict outcome (its classes), cost (classes parted at 400, weight 0.5) and sex (its classes, released "
         "generalized).",
-        "Made to answer 1 selection(s); their texts are not public, but cuts may lie where they begin and end.",
+        "Made to answer 1 selection; their texts are not public, but cuts may lie where they begin and end.",
         "Columns matter by their weights (age 2, sex 1): a mean of the weight and what a split is worth.",
         "Only age may be split.",
         "A split that gains less than 0.25 is not made.",

@@ -135,7 +135,7 @@ def test_all_that_the_median_leaves_out_of_account_is_told() -> None:
     )
     assert found == [
         "Declared as targets without steering the splits: 'outcome'.",
-        "Declared without steering the splits: 2 selection(s), whose texts are not public.",
+        "Declared without steering the splits: 2 selections, whose texts are not public.",
         "Splits were chosen by Median Mondrian.",
     ]
 
@@ -143,7 +143,7 @@ def test_all_that_the_median_leaves_out_of_account_is_told() -> None:
 def test_selections_that_infogain_leaves_out_of_account_are_told() -> None:
     assert sentences(targets=["outcome"], selections=["age > 50"], criterion="infogain") == [
         "Made to predict outcome (its classes).",
-        "Declared without steering the splits: 1 selection(s), whose texts are not public.",
+        "Declared without steering the splits: 1 selection, whose texts are not public.",
         "Splits were chosen by InfoGain Mondrian.",
     ]
 

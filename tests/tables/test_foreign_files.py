@@ -86,6 +86,56 @@ def test_a_total_below_and_names_that_stand_twice_are_refused(tmp_path: Path) ->
         read_table(tmp_path / "u.xlsx", ReadOptions())
 
 
+def sheet_of(path: Path, rows: list[list[Any]]) -> Path:
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet()
+        for place, row in enumerate(rows):
+            sheet.write_row(place, 0, row)
+    return path
+
+
+AGES = [["age", "city"], [31, "Rome"], [42, "Oslo"], [27, "Bonn"]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "line", "text"),
+    [
+        ([*AGES, ["Summe", None]], 5, r"line 5 looks like a total.*skip_rows = \[5\]"),
+        ([AGES[0], ["years", "name"], *AGES[1:]], 2, r"line 2 reads like a second header.*skip_rows = \[2\]"),
+    ],
+    ids=["total", "units"],
+)
+def test_a_line_of_a_sheet_is_left_out_as_the_refusal_says(tmp_path: Path, rows: Any, line: int, text: str) -> None:
+    path = sheet_of(tmp_path / "t.xlsx", rows)
+    with pytest.raises(DataError, match=text):
+        read_table(path, ReadOptions())
+    known = {"age": [31, 42, 27], "city": ["Rome", "Oslo", "Bonn"]}
+    assert read_table(path, ReadOptions(skip_rows=(line,))).to_dict(as_series=False) == known
+    audited = open_table(path, columns=["age", "city"], layout={"skip_rows": (line,)}).frame(["age", "city"])
+    assert audited.to_dict(as_series=False) == known
+
+
+def test_an_empty_row_of_a_sheet_is_no_record_and_a_header_below_it_another_table(tmp_path: Path) -> None:
+    path = sheet_of(tmp_path / "t.xlsx", [*AGES[:2], [], [None, " "], *AGES[2:]])
+    known = {"age": [31, 42, 27], "city": ["Rome", "Oslo", "Bonn"]}
+    assert read_table(path, ReadOptions()).to_dict(as_series=False) == known
+    path = sheet_of(tmp_path / "u.xlsx", [*AGES, [], ["sex", "pay"], ["f", 100]])
+    with pytest.raises(DataError, match=r"u\.xlsx: line 6 reads like the header of another table"):
+        read_table(path, ReadOptions())
+
+
+def test_what_only_has_the_ending_of_a_workbook_is_called_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "t.xls"
+    for content, what in (
+        (b"<html><table><tr><td>age</td></tr></table></html>", "no workbook but a web page; open it in Excel"),
+        (b"age\tcity\n31\tRome\n", "no workbook but text; name it .csv"),
+        (bytes(2000), "cannot be read as a workbook: it is broken, protected, or none"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=what):
+            read_table(path, ReadOptions())
+
+
 def test_open_document_sheets_are_read(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("odf")
@@ -143,7 +193,7 @@ def test_broken_files_are_refused_by_name(tmp_path: Path, name: str) -> None:
 
 
 BROKEN = {
-    "t.xlsx": "t.xlsx cannot be read as a workbook: it is broken, protected, or none.",
+    "t.xlsx": "t.xlsx is no workbook but text; name it .csv, or open it in Excel and save it as .xlsx.",
     "t.sav": "t.sav cannot be read: it is broken, cut short, or of another encoding; write data.encoding, or save it anew.",
     "t.orc": "t.orc cannot be read as ORC: it is broken, or none.",
 }
@@ -161,7 +211,6 @@ def test_broken_files_are_refused_in_these_words(tmp_path: Path, name: str) -> N
     ("layout", "text"),
     [
         ({"header_row": 99}, "t.xlsx: there is no row 99 of names; mend data.header_row or data.skip_rows."),
-        ({"skip_rows": (2,)}, "t.xlsx: single lines of a sheet cannot be left out; write how many come first."),
         ({"sheet": "x"}, "t.xlsx has no sheet 'x'; it has 'a'."),
         (
             {"header_row": 2},

@@ -72,3 +72,28 @@ def test_at_least_sixty_files_and_nine_of_ten_without_a_setting() -> None:
     assert len(names) == len(set(names)) >= 60
     assert sum(not messy.refused for messy in BANK) >= 0.9 * len(BANK)
     assert all(re.search("line", messy.refused) for messy in BANK if messy.refused)
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"<table>\n<tr><th>age</th></tr>\n<tr><td>31</td></tr>\n</table>\n", "HTML or XML; open it in a spreadsheet"),
+        (b'\xef\xbb\xbf<?xml version="1.0"?><x/>\n', "HTML or XML"),
+        (b'[{"age": 31, "city": "Rome"}]\n', "JSON; write one object a line and name it .jsonl"),
+        (b"PK\x03\x04\x14\x00\x06\x00" + bytes(range(256)), "a workbook, or packed; give it its own ending"),
+        (b"\x1f\x8b\x08\x00" + bytes(60), "packed; give it the ending .csv.gz"),
+        (b"%PDF-1.4\n%abc\n", "a document; save the table in it as CSV"),
+    ],
+)
+def test_what_is_no_text_of_a_table_is_called_what_it_is(content: bytes, what: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=f"^table.csv: from line 1 on it is no text file of a table but {what}"):
+        read_table(path, ReadOptions())
+
+
+def test_a_total_of_a_file_longer_than_twenty_lines_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("age,city,n\n" + "31,Rome,5\n42,Oslo,6\n" * 20 + "Summe aller,,440\n")
+    with pytest.raises(DataError, match=r"line 42 looks like a total.*skip_rows = \[42\]"):
+        read_table(path, ReadOptions())

@@ -184,6 +184,7 @@ def audit_release(
     attacker: Attacker = "prosecutor",
     thresholds: Sequence[str | float | Threshold] = THRESHOLDS,
     missing: Sequence[str] | None = None,
+    layout: Mapping[str, Any] | None = None,
     rows_at_once: int | None = None,
     retell: Retell | None = None,
 ) -> Audit:
@@ -197,6 +198,7 @@ def audit_release(
         source: The raw rows it was made from; without it, what the file says is all that can be checked.
         other, population, sampling_fraction, max_risk, attacker, thresholds, rows_at_once: As for `audit`.
         missing: Texts that mean missing in the source, if the spec in the manifest does not say.
+        layout: What was said of a text file that is the source: `encoding`, and `skip_rows`, the lines left out.
         retell: Tells a report anew from its figures, to hold its texts and its page against; anonfit.audit_release
             brings it.
 
@@ -226,6 +228,7 @@ def audit_release(
         attacker=attacker,
         thresholds=(*THRESHOLDS, *thresholds),
         missing=missing,
+        layout=layout,
         rows_at_once=rows_at_once,
         findings=[
             *folders.files_as_stated(opened.path, opened.files, opened.needed),
@@ -287,6 +290,7 @@ def audit_data(
     attacker: Attacker = "prosecutor",
     thresholds: Sequence[str | float | Threshold] = THRESHOLDS,
     missing: Sequence[str] | None = None,
+    layout: Mapping[str, Any] | None = None,
     rows_at_once: int | None = None,
     findings: Sequence[Finding] = (),
 ) -> Audit:
@@ -342,6 +346,7 @@ def audit_data(
         leaves_out_unknown=True,
         missing=promise.missing if missing is None else tuple(missing),
         codes=promise.codes,
+        layout=layout or {},
         keys=(*quasi_identifiers, *(promise.having("sensitive", "insensitive") if promise.tests_raw_columns else ())),
         is_release=True,
         rows_at_once=rows_at_once,

@@ -92,6 +92,7 @@ def _open_source(released: Released, request: Request) -> SourceRows | None:
         columns=list(released.columns),
         codes=request.codes,
         care=request.care,
+        layout=request.layout,
     )
     if request.keys is not None and not table.is_text:
         # A text file of a release cannot tell an empty text from a missing one.

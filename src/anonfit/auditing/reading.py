@@ -19,7 +19,7 @@ from polars.selectors import by_name
 from anonfit.auditing.coding import as_pointers, few_texts
 from anonfit.auditing.file_bytes import ReadForm, unquoted
 from anonfit.auditing.formats import DELIMITERS, PACKED, endings, foreign_rows, format_of
-from anonfit.auditing.source_files import FOREIGN, read_text, without_codes
+from anonfit.auditing.source_files import FOREIGN, WORKBOOKS, read_text, read_workbook, without_codes
 from anonfit.errors import DataError, did_you_mean, refuse_patterns
 
 _CELLS = {"text": 160_000_000, "typed": 60_000_000}  # held in memory together; larger tables are read in parts
@@ -164,18 +164,19 @@ def open_table(
     columns: Sequence[str] | None = None,
     codes: Mapping[str, Sequence[str]] | None = None,
     care: str | None = None,
+    layout: Mapping[str, Any] | None = None,
 ) -> AuditedTable:
-    """Open a path of a known format or a polars, pandas or Arrow frame. A lazy frame is collected,
-    unless it is to be read `lazily`; texts of a text file are `stripped` of the blanks around them if asked. A file
-    that has these `columns` may be as its owner keeps it, and is then read with care: always, if `care` names the
-    decimal sign of numbers that can be read in two ways. `codes` are values that mean missing in single columns.
+    """Open a path of a known format or a polars, pandas or Arrow frame. A lazy frame is collected, unless it is to be
+    read `lazily`; texts of a text file are `stripped` of the blanks around them if asked. A file that has these
+    `columns` may be as its owner keeps it, and is then read with care: always, if `care` names the decimal sign of
+    numbers that can be read in two ways, or a `layout` is given. `codes` are values that mean missing in one column.
     """
     scan: TextScan | None = None
     cells = 0
     if isinstance(data, ReleasedText):
         lazy, cells, scan, label = data.scanned(missing)
     elif isinstance(data, (str, Path)):
-        owned = None if columns is None else _owned(Path(data), columns, missing, care)
+        owned = None if columns is None else _owned(Path(data), columns, missing, care, layout or {})
         lazy, cells, scan, label = owned or _scan(Path(data), missing, stripped=stripped)
     else:
         lazy = data if lazily and isinstance(data, pl.LazyFrame) else _frame(data, label).lazy()
@@ -199,7 +200,7 @@ def _then(scan: TextScan, changed: list[pl.Expr]) -> TextScan:
 
 
 def _owned(
-    path: Path, columns: Sequence[str], missing: Sequence[str], care: str | None
+    path: Path, columns: Sequence[str], missing: Sequence[str], care: str | None, layout: Mapping[str, Any]
 ) -> tuple[pl.LazyFrame, int, TextScan | None, str] | None:
     """A file as its owner keeps it; None: a plain one."""
     label = f"the file '{path.name}'"
@@ -207,12 +208,14 @@ def _owned(
         return None
     if path.suffix.lower() in FOREIGN:
         try:
+            if path.suffix.lower() in WORKBOOKS:
+                return read_workbook(path, columns, skip_rows=layout.get("skip_rows", ())).lazy(), 0, None, label
             return FOREIGN[path.suffix.lower()](path, columns).lazy(), 0, None, label
         except (PolarsError, OSError, ValueError):
             raise unreadable(label) from None
-    if not is_text_file(path) or (care is None and _is_plain(path, columns)):
+    if not is_text_file(path) or (care is None and not layout and _is_plain(path, columns)):
         return None
-    frame = read_text(path, columns, decimal=care or ".")
+    frame = read_text(path, columns, decimal=care or ".", **layout)
     frame = frame.with_columns(pl.when(~pl.all().is_in(list(missing))).then(pl.all()).name.keep())
     return frame.lazy(), 0, lambda texts: frame.lazy().cast(dict.fromkeys(texts, pl.Categorical())), label
 

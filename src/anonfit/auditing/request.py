@@ -118,6 +118,7 @@ class Request:
     missing: tuple[str, ...] = ("",)  # texts that mean missing
     codes: Mapping[str, tuple[str, ...]] | None = None  # values that mean missing in single columns of the source
     care: str | None = None  # the source is read with care, by this decimal sign where numbers read in two ways
+    layout: Mapping[str, Any] = field(default_factory=dict)  # of a text file that is the source: encoding, skip_rows
     keys: tuple[str, ...] | None = None  # and in which columns of the source, where it has types; None: in all
     is_release: bool = False  # the data is a file of a release, in which nothing but an empty field means missing
     stripped: bool = False  # texts of a text file that is the source are without the blanks around them

@@ -111,7 +111,7 @@ def _of_nobody(audit: Audit) -> Iterator[str]:
         together = ", ".join(audit.quasi_identifiers)
         yield f"Nobody asked for a k of {together}: the smallest group has {audit.sizes.smallest}."
     above = [
-        f"{risk.above.share:.2%} are above {risk.name} ({risk.threshold:g}, groups of {risk.size})"
+        f"{_percent(risk.above.share)} are above {risk.name} ({risk.threshold:g}, groups of {risk.size})"
         for risk in audit.prosecutor.above
         if risk.above.persons
     ]
@@ -119,11 +119,17 @@ def _of_nobody(audit: Audit) -> Iterator[str]:
         yield f"Nobody asked for a highest risk, and of all persons {'; '.join(above)}."
     for measured in audit.diversity:
         if measured.asked is None and measured.found is not None:
-            least = f"a group has {figure_words(measured.found.value)} different value(s)"
+            found = measured.found.value
+            least = f"a group has {figure_words(found)} different value{'' if found == 1 else 's'}"
             yield f"Nobody asked anything of the sensitive column '{measured.column}': {least}."
     alike = [column.name for column in audit.raw_columns if column.distinct.value > _IDENTIFYING and audit.rows > 1]
     if alike and not audit.claims:
         yield f"Nobody asked whether rows can be told apart by these columns, and they can: {listed(alike)}."
+
+
+def _percent(share: float) -> str:
+    """A share as pages write it, with as many digits as it takes not to be none or all by rounding."""
+    return f"{100 * share:.{1 if share in (0, 1) or 0.0005 < share < 0.9995 else 3}f} %"
 
 
 def _words(finding: Finding, audit: Audit) -> str:

@@ -22,29 +22,50 @@ from polars.exceptions import PolarsError
 
 from anonfit.errors import DataError, MissingPackage
 
-_DELIMITERS = ",;\t|:^~\x1f "
-_WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+_DELIMITERS = ",;\t|:^~\x1f\x01 "
+WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 _STATISTICS = {".sav": "sav", ".zsav": "sav", ".por": "por", ".dta": "dta", ".sas7bdat": "sas7bdat", ".xpt": "xport"}
 _SECOND = ("cp1251", "cp1253", "koi8_r", "cp866", "cp932", "gb18030", "big5", "cp949", "cp850", "mac_roman", "cp1250")
 _POINT = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 _COMMA = r"^[-+]?(\d+|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?$"
 _GROUPED = r"^[-+]?([1-9]\d{0,2}([,' ’\u00a0\u202f]\d{3})+|\d{1,3})(\.\d+)?$"
+_THOUSANDS = r"^[-+]?([1-9]\d{0,2}(,\d{3})+|\d{1,3})$"
+_RULE = re.compile(r"[ |,;\t]*[-=+_*:]{2,}[ |,;\t]+[-=+_*:|,; \t]*")
+_PARTED = "\x1e"  # stands for the end of a line within a name
+_CODES = (r"^\+\d{7,}$", r"^\d{1,3}(\.\d{1,3}){3}$")
+_GROUPS_OF_DIGITS = r"^[1-9]\d{0,2}([ \u00a0\u202f]\d{3}){2,}$"
 _SPACED = r"^[-+]?([1-9]\d{0,2}([ \u00a0\u202f]\d{3})+|\d{1,3})(,\d+)?$"
 
 
 # --- text files ---------------------------------------------------------------------------------------------------
 
 
-def read_text(path: Path, names: Sequence[str], *, decimal: str | None = None) -> pl.DataFrame:
-    """The rows of any text file as texts; numbers are written with a decimal point."""
-    text = _decoded(path, names)
+def read_text(
+    path: Path,
+    names: Sequence[str],
+    *,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    skip_rows: int | Sequence[int] = (),
+) -> pl.DataFrame:
+    """The rows of any text file as texts; numbers are written with a decimal point. Lines that are left out are given
+    by their numbers, or by how many come first.
+    """
+    text = _decoded(path, names, encoding)
+    left_out = range(1, skip_rows + 1) if isinstance(skip_rows, int) else skip_rows
+    if left_out:
+        parts = re.split("(\r\n|\r|\n)", text)  # lines, and their ends
+        text = "".join(part for place, part in enumerate(parts) if place // 2 + 1 not in left_out)
+    text = text.rstrip("\x1a")  # DOS ended files with a sign
     text = text if "\n" in text else text.replace("\r", "\n")
-    text, header, delimiter = _from_header(path, _outside_quotes(text, "\r\n", "\n"), names)
+    text = re.sub("(^|\n)\ufeff+", r"\1", text)  # files that were put together have their marks within
+    text, header, delimiter = _from_header(path, _outside_quotes(text, "\r+\n|\r", "\n"), names)
     text = re.sub(r'="([^"\n]*)"', r'"\1"', text.replace('\\"', '""'))
     edge = rf"(^|{re.escape(delimiter)}) *"
     quote = next((sign for sign in "\"'" if re.search(rf"{edge}{sign}[^{sign}]*{sign}", text, re.M)), None)
     if delimiter != " ":
-        text = re.sub(rf'{re.escape(delimiter)} +"', f'{delimiter}"', text)
+        text = re.sub(rf'^([^"\n]*{re.escape(delimiter)}) +"', r'\1"', text, flags=re.M)
+        text = _outside_quotes(text, rf"{re.escape(delimiter)} +$", delimiter)
     text = _outside_quotes(text, r"\n(?:[ \t]*\n)+", "\n").strip("\n")
     text = re.sub(rf"(\n[{re.escape(delimiter)} ]*)+$", "", text) if len(header) > 1 else text
     header, text = _without_last(header, text, delimiter, quote)
@@ -62,7 +83,7 @@ def read_text(path: Path, names: Sequence[str], *, decimal: str | None = None) -
     fields = sum(part.count(delimiter) for part in (text.split(quote)[::2] if quote else [text]))
     if frame.width != len(header) or fields != len(frame) * (len(header) - 1):
         raise DataError(f"The lines of the file '{path.name}' do not have equally many fields.")
-    frame = frame.with_columns(pl.all().str.strip_chars(" "))
+    frame = frame.with_columns(pl.all().str.strip_chars(" \u00a0"))
     return frame.with_columns(_plain_numbers(frame, decimal))
 
 
@@ -73,15 +94,22 @@ def _outside_quotes(text: str, pattern: str, by: str) -> str:
     return '"'.join(parts)
 
 
-def _decoded(path: Path, names: Sequence[str]) -> str:
+def _decoded(path: Path, names: Sequence[str], given: str | None) -> str:
     """The signs of a file, in the first encoding that gives it the names of the columns."""
     try:
         content = path.read_bytes()
         content = gzip.decompress(content) if path.suffix.lower() == ".gz" else content
     except (OSError, EOFError):
         raise DataError(f"The file '{path.name}' cannot be read: it is cut short.") from None
+    if given is not None:
+        try:
+            return content.decode(given).removeprefix("\ufeff")
+        except (UnicodeError, LookupError):
+            raise DataError(f"The file '{path.name}' is not in the encoding {given}.") from None
     encodings = ["utf-8-sig"]
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if content.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        encodings = ["utf-32"]
+    elif content.startswith((b"\xff\xfe", b"\xfe\xff")):
         encodings = ["utf-16"]
     elif b"\0" in content[:4096]:
         encodings = ["utf-16-le", "utf-16-be"]
@@ -112,14 +140,22 @@ def _are_numbered(names: Sequence[str]) -> bool:
 
 def _from_header(path: Path, text: str, names: Sequence[str]) -> tuple[str, list[str], str]:
     """What follows the line of names, these, and the sign between them. Columns that are only numbered had no names."""
+    parted = {re.sub(r"\s*\n\s*", _PARTED, name): name for name in names if "\n" in name}
+    for marked_name, name in parted.items():  # names that have ends of lines within
+        text = text.replace(name, marked_name, 1)
     lines = text.split("\n")
     marked = lines[0].startswith("#")
     for place, line in enumerate(lines):
         for sign in _DELIMITERS:
             fields = [field.strip().strip("\"'").strip() for field in line.split(sign)]
             fields[0] = fields[0].lstrip("#").strip() if len(fields) > 1 else fields[0]
+            fields = [parted.get(field, field) for field in fields]
             if set(names) <= set(fields):
                 kept = [row for row in lines[place + 1 :] if row != line and not (marked and row.startswith("#"))]
+                if kept and _RULE.fullmatch(kept[0]):
+                    del kept[0]
+                if len(fields) == 1 and not any(row.startswith('"') for row in kept):
+                    sign = next((sign for sign in _DELIMITERS if not any(sign in row for row in kept)), sign)
                 return "\n".join(kept), fields, sign
     if _are_numbered(names):
         start = next((place for place, line in enumerate(lines) if line.strip()), 0)
@@ -158,10 +194,14 @@ def _plain_numbers(frame: pl.DataFrame, decimal: str | None) -> list[pl.Expr]:
     changed = []
     for name in known:
         column = pl.col(name)
-        if known[name].str.contains(r"^[-+]?0\d").any():
+        if known[name].str.contains(r"^[-+]?0\d").any() or any(all_fit(name, codes) for codes in _CODES):
+            continue
+        if all_fit(name, _GROUPS_OF_DIGITS) and known[name].str.len_chars().n_unique() == 1:
             continue
         is_point, is_comma = all_fit(name, _POINT), all_fit(name, _COMMA)
-        if is_comma and (not is_point or (decimal == "," and all_fit(name, r"^[-+]?\d{1,3}(\.\d{3})*$"))):
+        if decimal == "." and not is_point and all_fit(name, _THOUSANDS):
+            plain = column.str.replace_all(",", "", literal=True)
+        elif is_comma and (not is_point or (decimal == "," and all_fit(name, r"^[-+]?\d{1,3}(\.\d{3})*$"))):
             plain = column.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
         elif not is_point and all_fit(name, _GROUPED):
             plain = column.str.replace_all("[,' ’\u00a0\u202f]", "")
@@ -184,17 +224,18 @@ def _brought(module: str, package: str, extra: str, path: Path) -> Any:
         raise MissingPackage(package, extra, f"The file '{path.name}'") from None
 
 
-def _workbook(path: Path, names: Sequence[str]) -> pl.DataFrame:
+def read_workbook(path: Path, names: Sequence[str], *, skip_rows: int | Sequence[int] = ()) -> pl.DataFrame:
     """The first sheet that has the columns, below the row that names them."""
     fastexcel = _brought("fastexcel", "fastexcel", "excel", path)
     logging.getLogger("fastexcel").addHandler(logging.NullHandler())  # it tells of columns without values
     try:
-        return _sheet(fastexcel.read_excel(path), path, names)
+        left_out = () if isinstance(skip_rows, int) else skip_rows
+        return _sheet(fastexcel.read_excel(path), path, names, [line - 1 for line in left_out])
     except fastexcel.FastExcelError:
         raise DataError(f"The file '{path.name}' cannot be read as a workbook: it is broken, or none.") from None
 
 
-def _sheet(book: Any, path: Path, names: Sequence[str]) -> pl.DataFrame:
+def _sheet(book: Any, path: Path, names: Sequence[str], left_out: Sequence[int]) -> pl.DataFrame:
     numbered = _are_numbered(names)
     for sheet in book.sheet_names:
         cells = book.load_sheet(sheet, header_row=None, skip_rows=0, dtypes="string").to_polars()
@@ -203,7 +244,7 @@ def _sheet(book: Any, path: Path, names: Sequence[str]) -> pl.DataFrame:
         if place is None and not (numbered and cells.width):
             continue
         first = 0 if place is None else place + 1
-        typed = book.load_sheet(sheet, header_row=None, skip_rows=first, schema_sample_rows=None).to_polars()
+        typed = _typed(book, sheet, first, [row for row in left_out if first <= row < len(cells)], len(cells))
         used = [
             name
             for name in typed.columns
@@ -214,10 +255,33 @@ def _sheet(book: Any, path: Path, names: Sequence[str]) -> pl.DataFrame:
             for number, name in enumerate(used, start=1)
         ]
         frame = typed.select(used).rename(dict(zip(used, header, strict=True)))
-        filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_true()
-        last = int(filled[-1]) if len(filled) else 0
+        filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
+        if names:  # an empty row among those of an owner is no record
+            return _simple(frame.filter(filled))
+        last = int(filled.arg_true()[-1]) if filled.any() else 0
         return _simple(frame.head(last + 1))
     raise DataError(f"The file '{path.name}' has no sheet with the columns of the release.")
+
+
+def _typed(book: Any, sheet: str, first: int, left_out: Sequence[int], height: int) -> pl.DataFrame:
+    """The rows of a sheet from one on; what is left out says nothing of their types."""
+    parts: list[pl.DataFrame] = []
+    start = first
+    for end in (*sorted(left_out), height):
+        if end > start:
+            rows = {"skip_rows": start, "n_rows": end - start, "schema_sample_rows": None}
+            parts.append(book.load_sheet(sheet, header_row=None, **rows).to_polars())
+        start = end + 1
+    if len(parts) == 1:
+        return parts[0]
+    parts = [
+        part.with_columns(pl.col(name).cast(pl.Null) for name in part.columns if part[name].is_null().all())
+        for part in parts
+    ]
+    try:
+        return pl.concat(parts, how="vertical_relaxed")
+    except PolarsError:
+        return pl.concat([part.cast(pl.String) for part in parts])
 
 
 def _simple(frame: pl.DataFrame) -> pl.DataFrame:
@@ -269,7 +333,7 @@ def _word(code: Any) -> str:
 
 
 FOREIGN: Mapping[str, Callable[[Path, Sequence[str]], pl.DataFrame]] = {
-    **dict.fromkeys(_WORKBOOKS, _workbook),
+    **dict.fromkeys(WORKBOOKS, read_workbook),
     **dict.fromkeys(_STATISTICS, _statistics),
     **dict.fromkeys((".jsonl", ".ndjson"), lambda path, _: pl.read_ndjson(path, infer_schema_length=None)),
     ".avro": lambda path, _: pl.read_avro(path),

@@ -201,9 +201,19 @@ def _audit_folder(
     if spec is not None:
         file = next((path for path in sorted(folder.glob("data.*")) if path.is_file()), folder)
         demands = _of_spec(spec, file, {"k": asked["k"]})
+        words["layout"] = _layout(spec)
     elif asked["k"] is not None:
         words["k"] = asked["k"]
     return audit_release(folder, demands=demands, source=source, other=other, **words)
+
+
+def _layout(path: Path) -> dict[str, Any]:
+    """What a spec says of its source that the audit cannot find by itself."""
+    from anonfit.spec.parse import read_spec
+
+    data = read_spec(path).data
+    given = {"encoding": data.encoding, "skip_rows": data.skip_rows}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _audit_tree(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ from typer import Argument, Option
 
 from anonfit.cli.options import Json, Replace
 from anonfit.cli.showing import print_json, results, say, stages, table
-from anonfit.errors import RequestError
+from anonfit.errors import DataError, RequestError
 from anonfit.runtime.files import write_file
 from anonfit.tables.sources import endings
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from anonfit.spec.model import ProposedSpec, Spec
     from anonfit.tables.profile_roles import Proposal
     from anonfit.workload.logs.learning import LearnedWorkload
+
+
+IN_SPEC = re.compile(r"\[data\]|data\.[a-z]")
+"""What messages on files have that name a setting to write into the spec."""
 
 
 def _masks(proposed: ProposedSpec, folder: Path) -> dict[str, str]:
@@ -66,6 +71,9 @@ def init(
     accept: Annotated[
         bool, Option("--accept", help="Take the proposals as they are, unseen; releases tell that.")
     ] = False,
+    settings: Annotated[
+        list[str] | None, Option("--set", help="How the file is laid out, such as data.sheet=May; goes into the spec.")
+    ] = None,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
@@ -77,10 +85,15 @@ def init(
     from anonfit.tables.profile import proposal_toml
     from anonfit.tables.sources import is_database
 
-    beside = Path("spec.toml") if is_database(data) else Path(data).with_name("spec.toml")
+    beside = Path("spec.toml") if is_database(data) else Path(data).parent / "spec.toml"
     target = _place(out or beside, replace=replace)
     with stages(as_json=as_json) as stage:
-        proposed = propose(data, k=k, accept=accept, stage=stage)
+        try:
+            proposed = propose(data, k=k, accept=accept, settings=settings or (), stage=stage)
+        except DataError as error:
+            if not IN_SPEC.search(str(error)):
+                raise
+            raise DataError(f"{error} There is no spec yet: give it as --set data.KEY=VALUE.") from None
         taxonomies = _masks(proposed, target.parent)
     assert proposed.proposal is not None
     source = _written_source(data, target)

@@ -17,7 +17,7 @@ from anonfit.release.bind import demands_of, workload_of
 from anonfit.release.draft import Draft
 from anonfit.release.run import FIGURES, rule_of
 from anonfit.report.content import nothing_asked
-from anonfit.report.words import joined, sentences_of
+from anonfit.report.words import counted, joined, sentences_of
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import public_tables
 from anonfit.spec.settings import TARGET
@@ -196,6 +196,7 @@ def _sentences(asked: ReleaseRequest) -> list[str]:
         nothing_asked=nothing_asked,
         aim_words=_aim_words,
         joined=joined,
+        counted=counted,
         listed=listed,
     )[""]
 

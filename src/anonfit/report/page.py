@@ -271,7 +271,7 @@ def distribution(line: Report) -> Markup:
         f"{name}: {percent(before)}" + ("" if after is None else f", after {percent(after)}")
         for name, before, after in lines
     )
-    return figure(paired_bars(lines, f"{line['column']}. {words}"), line["column"])
+    return figure(paired_bars(lines, f"{line['column']}. {words}"), line["column"], above=True)
 
 
 # --- pages ------------------------------------------------------------------------------------------------------

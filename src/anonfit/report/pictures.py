@@ -66,8 +66,10 @@ def stack(parts: Sequence[tuple[str, float]], label: str) -> Markup:
     return element("svg", inside, viewBox="0 0 100 10", preserveAspectRatio="none", role="img", aria_label=label)
 
 
-def figure(picture: Markup, caption: str) -> Markup:
-    """A picture with its caption."""
+def figure(picture: Markup, caption: str, *, above: bool = False) -> Markup:
+    """A picture with its caption, which stands above it where it names one of several alike."""
+    if above:
+        return element("figure", together([element("figcaption", caption, class_="above"), picture]))
     return element("figure", together([picture, element("figcaption", caption)]))
 
 
@@ -99,13 +101,13 @@ def bars(lines: Sequence[tuple[str, float, str]], label: str) -> Markup:
 
 def paired_bars(lines: Sequence[tuple[str, float, float | None]], label: str) -> Markup:
     """For each name a share before and, below it, a share after; nothing after where that is the same."""
-    left = min(130.0, 14 + TEXT * max((len(shortened(name, 19)) for name, *_ in lines), default=0))
+    left = min(170.0, 14 + TEXT * max((len(shortened(name, 26)) for name, *_ in lines), default=0))
     longest = max((max(before, after or 0.0) for _, before, after in lines), default=1.0) or 1.0
     scale = (WIDTH - left - 52) / longest
     parts: list[str] = []
     for index, (name, before, after) in enumerate(lines):
         y = 22.0 * index
-        parts.append(text(left - 8, y + 14, shortened(name, 19), anchor="end"))
+        parts.append(text(left - 8, y + 14, shortened(name, 26), anchor="end"))
         low, high = (3.0, 15.0) if after is None else (2.0, 8.0)
         parts.append(shape("rect", x=left, y=y + low, width=max(scale * before, 0.5), height=high, class_="blind"))
         if after is not None:

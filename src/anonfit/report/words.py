@@ -184,12 +184,12 @@ def attack_sentences(content: Json) -> list[str]:
     """What came of an attack, in words."""
 
     def in_words(share: float | None) -> str:
-        return "a share that is not told, since too few are or are not," if share is None else f"{share:.1%}"
+        return "a share that is not told, since too few are or are not," if share is None else percent(share)
 
     def off(saved: float) -> str:
-        return f"{abs(saved):.1%} {'less' if saved >= 0 else 'more'} off"
+        return f"{percent(abs(saved))} {'less' if saved >= 0 else 'more'} off"
 
-    return sentences_of("attack.txt", attack=content, in_words=in_words, off=off)[""]
+    return sentences_of("attack.txt", attack=content, in_words=in_words, off=off, percent=percent)[""]
 
 
 def board_content(report: Json) -> list[dict[str, Any]]:
@@ -200,6 +200,7 @@ def board_content(report: Json) -> list[dict[str, Any]]:
         "percent": percent,
         "number": number_text,
         "joined": joined,
+        "counted": counted,
     }
     paragraphs = sentences_of("board.txt", report=report, **words)
     return [{"title": title, "sentences": sentences} for title, sentences in paragraphs.items() if sentences]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from datetime import date, datetime
 from pathlib import Path
@@ -16,9 +16,10 @@ from anonfit.runtime.files import write_file
 from anonfit.runtime.process import Stage, silent
 from anonfit.spec.kinds import LONGEST
 from anonfit.spec.model import ProposedSpec, Spec
-from anonfit.spec.parse import parse_toml, spec_of, spec_tables
+from anonfit.spec.parse import parse_toml, spec_of, spec_tables, with_settings
 from anonfit.tables.databases import named_source
 from anonfit.tables.foreign_files import variable_labels
+from anonfit.tables.layout import LAYOUT, given_layout
 from anonfit.tables.profile import proposal_toml
 from anonfit.tables.profile import propose as propose_roles
 from anonfit.tables.profile_roles import Proposal
@@ -96,7 +97,9 @@ def _section(section: str, table: Mapping[str, Any]) -> Iterator[str]:
 # --- a spec that is proposed ------------------------------------------------------------------------------------
 
 
-def propose(data: Any, *, k: int = 10, accept: bool = False, stage: Stage = silent) -> ProposedSpec:
+def propose(
+    data: Any, *, k: int = 10, accept: bool = False, settings: Iterable[str] = (), stage: Stage = silent
+) -> ProposedSpec:
     """Look at a table and propose a spec for it, with reasons: what `anonfit init` does.
 
     Args:
@@ -105,6 +108,7 @@ def propose(data: Any, *, k: int = 10, accept: bool = False, stage: Stage = sile
         accept: Whether the proposal is taken as it is, unseen, which releases tell. If not, it has `questions`, and no
             release is made of it before they are settled: by hand in the file (`write_spec`), or in Python with
             `dataclasses.replace(spec, questions={})`.
+        settings: How the file is laid out, where that cannot be found, such as 'data.decimal=","' or "data.sheet=May".
         stage: Told each stage as it begins.
 
     Returns:
@@ -118,12 +122,13 @@ def propose(data: Any, *, k: int = 10, accept: bool = False, stage: Stage = sile
         (('age', 'sex'), ['privacy', 'workload'])
     """
     stage("Reading")
-    source, options = named_source(data), ReadOptions()
+    given = _given_layout(settings)
+    source, options = named_source(data), ReadOptions(**given)
     frame = read_table(source, options)
     stage("Looking at the columns")
     proposal = _with_files(propose_roles(frame, k=k), source, frame)
     notes = (*notices_of(source, options), *proposal.notes)
-    proposal = replace(proposal, notes=notes, layout=found_layout(source, options))
+    proposal = replace(proposal, notes=notes, layout={**found_layout(source, options), **given}, given=frozenset(given))
     spec, questions = _of_proposal(proposal, data, accept=accept)
     codes = [each.name for each in proposal.columns if each.taxonomy == "mask" and each.role == "quasi-identifier"]
     return ProposedSpec(
@@ -132,6 +137,22 @@ def propose(data: Any, *, k: int = 10, accept: bool = False, stage: Stage = sile
         proposal=proposal,
         taxonomies={name: masked(frame[name].drop_nulls().unique()) for name in codes},
     )
+
+
+def _given_layout(settings: Iterable[str]) -> dict[str, Any]:
+    """What settings say of the layout of a file; nothing else can be said before there is a spec."""
+    settings = list(settings)
+    if not settings:
+        return {}
+    least: dict[str, Any] = {"version": 1, "data": {"source": "."}, "privacy": {"k": 2}}
+    least["columns"] = {"a": {"role": "quasi-identifier"}}
+    tables = with_settings(least, settings)
+    given = {name: value for name, value in tables["data"].items() if name != "source"}
+    strange = [name for name in given if name not in LAYOUT]
+    if strange or {**tables, "data": least["data"]} != least:
+        raise RequestError(f"before there is a spec, only settings of [data] can be given: {', '.join(LAYOUT)}.")
+    layout = given_layout(spec_of(tables).data)
+    return {name: layout[name] for name in given}
 
 
 def _with_files(proposal: Proposal, source: Any, frame: Any) -> Proposal:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -19,7 +20,7 @@ from anonfit.tables.layout import FileLayout
 from anonfit.tables.number_signs import DAY, readings_of, type_of
 from anonfit.tables.profile_columns import meaning_of
 
-DELIMITERS, RARE = ",;\t|", ":^~\x1f"  # the signs that divide lines, and those that do where none of the first does
+DELIMITERS, RARE = ",;\t|", ":^~\x1f\x01"  # the signs that divide lines, and those that do where none of the first does
 DATES = re.compile(r"[\d./:T -]+")
 MOST_RECORDS = 2000  # records of a sample by which delimiters are weighed
 
@@ -102,13 +103,43 @@ def found_dialect(text: str, layout: FileLayout, comment: str, *, is_whole: bool
         # A sign that reads far more of the lines is right, whatever they look like.
         return (score * (records[-1][0] if records else 0), width), dialect, records
 
-    for signs in [DELIMITERS, RARE] if layout.delimiter is None else [layout.delimiter]:
+    common = [" "] if BLANKS_AND_QUOTES.match(text) else [DELIMITERS, RARE]
+    for signs in common if layout.delimiter is None else [layout.delimiter]:
         dialects = (dialect for sign in signs for dialect in _dialects(text, sign, layout))
-        (score, _), dialect, records = max(map(weighed, dialects), key=itemgetter(0))
+        all_weighed = list(map(weighed, dialects))
+        (score, width), dialect, records = max(all_weighed, key=itemgetter(0))
         if score > 0:
+            for _, other, read in all_weighed if signs == DELIMITERS else ():
+                _refuse_either(dialect, records, width, other, read)
+            if layout.delimiter is None and width == 2 and _has_one_column(records, dialect.delimiter):
+                break
             return dialect, records
-    plain = TextDialect(layout.delimiter or ",", '"' if layout.quote is None else layout.quote)
+    nowhere = next((sign for sign in (",", *RARE) if sign not in text), ",")
+    plain = TextDialect(layout.delimiter or nowhere, '"' if layout.quote is None else layout.quote)
     return plain, _whole_records(text, plain, layout, comment, is_whole=is_whole)
+
+
+def _has_one_column(records: Records, sign: str) -> bool:
+    """Whether two fields below one name are one: a number with decimals, or a list with blanks in it."""
+    (_, names), *below = records
+    pairs = [row for _, row in below if len(row) == 2]
+    if len(names) != 1 or len(pairs) < max(len(below), 2):
+        return False
+    are_lists = all(second.startswith(" ") and not is_value(first) for first, second in pairs)
+    return are_lists or (sign == "," and all(re.fullmatch(r"-?\d+,\d+", ",".join(row)) for row in pairs))
+
+
+def _refuse_either(best: TextDialect, records: Records, width: int, other: TextDialect, read: Records) -> None:
+    """Refuse lines that another sign divides as evenly, names and all, and into no fewer fields."""
+    widths = {len(row) for _, row in read}
+    names = [name for name in records[0][1] if other.delimiter in name]
+    if other.delimiter == best.delimiter or len(widths) != 1 or min(widths) < width or len(read) < len(records):
+        return
+    if names and not any(is_value(name.strip()) or f"{other.delimiter} " in name for name in names):
+        raise DataError(
+            f"line {records[0][0]} may be divided by {best.delimiter!r} or by {other.delimiter!r}; write delimiter = "
+            f'"{best.delimiter}" or another in [data].'.replace("\t", "\\t")
+        )
 
 
 def _dialects(text: str, sign: str, layout: FileLayout) -> Iterator[TextDialect]:
@@ -126,6 +157,9 @@ def _dialects(text: str, sign: str, layout: FileLayout) -> Iterator[TextDialect]
 
 
 WORD = re.compile(r"[^\W\d][\w.]*")
+BLANKS_AND_QUOTES = re.compile(r'"[^"\n]*"( "[^"\n]*")+[\r\n]')
+RULE = re.compile(r":?[-=+_*]{2,}:?")
+YEARS = range(1900, 2101)
 TOTAL = re.compile(
     r"(grand |sub)?total|sum|summe|gesamt\w*|insgesamt|zusammen|average|mean|mittelwert|source:.*|quelle:.*|somme"
     r"|\(?\d+ (rows?|records?)( affected)?\)?",
@@ -173,10 +207,25 @@ def uneven(line: int, found: int, expected: int) -> DataError:
     )
 
 
+def refuse_without_name(line: int, found: int) -> DataError:
+    """A header that has a name less than there are fields: row names, or fields that have the delimiter within."""
+    if found == 1:
+        return DataError(
+            f"line {line} has one name, and the lines below it have two fields; write a delimiter that is not in them, "
+            'such as delimiter = "~", in [data] if the table has one column, or header = true if row names come first.'
+        )
+    return DataError(
+        f"line {line} has {found} names, and the lines below it have {found + 1} fields; write header = true in [data] "
+        "if the first of them is the name of a row, else mend fields that have the delimiter within."
+    )
+
+
 def has_header(first: Sequence[str], below: Sequence[Sequence[str]], types: Sequence[str], line: int) -> bool:
     """Whether a line is a header: names, not numbers, above values of which some column's are otherwise."""
     names = [name.strip() for name in first]
     if any(readings_of([name]) or DAY.fullmatch(name) for name in names):
+        if _may_name_years(names, below):
+            raise _either_header(line)
         return False
     if not below or any(kind != "text" for kind in types):
         return True
@@ -192,7 +241,22 @@ def has_header(first: Sequence[str], below: Sequence[Sequence[str]], types: Sequ
     texts = [text for column in columns for text in column]
     if all(map(_is_plain_word, filter(None, names))) and not all(map(_is_plain_word, texts)):
         return True
-    raise DataError(f"line {line} may be a header or a record; write header = true or header = false in [data].")
+    raise _either_header(line)
+
+
+def _either_header(line: int) -> DataError:
+    return DataError(f"line {line} may be a header or a record; write header = true or header = false in [data].")
+
+
+def _may_name_years(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether numbers of a first line are years that name columns: what stands below them is not of years."""
+    places = [place for place, name in enumerate(names) if is_value(name)]
+    if not all(names[place].isdigit() and int(names[place]) in YEARS for place in places):
+        return False
+    columns = [[row[place].strip() for row in below if place < len(row)] for place in places]
+    is_other = all(not any(text.isdigit() and int(text) in YEARS for text in column) for column in columns)
+    is_known = len({names[place] for place in places}) > 1 or any(meaning_of(name) for name in names)
+    return bool(below) and is_other and is_known
 
 
 def _is_plain_word(text: str) -> bool:
@@ -200,8 +264,17 @@ def _is_plain_word(text: str) -> bool:
     return text == text.lower() and WORD.fullmatch(text) is not None
 
 
+def is_rule(row: Sequence[str]) -> bool:
+    """Whether a record is a rule between lines: dashes, and nothing else."""
+    fields = [field.strip() for field in row if field.strip()]
+    return len(fields) > 1 and all(map(RULE.fullmatch, fields))
+
+
 def refuse_second_header(below: Records, types: Sequence[str], missing: frozenset[str]) -> None:
-    """Refuse a table whose first record alone keeps a column from being numbers or dates: a second header, or units."""
+    """Refuse a table whose first record alone keeps a column from being numbers or dates: a second header, or units;
+    and one with a line of words below an empty line, where what stands above it are numbers: another table.
+    """
+    _refuse_second_table(below, missing)
     if len(below) < 3:
         return
     line, first = below[0]
@@ -213,6 +286,19 @@ def refuse_second_header(below: Records, types: Sequence[str], missing: frozense
                     f"line {line} reads like a second header; write header_row = {line} in [data] if the names stand "
                     f"there, or skip_rows = [{line}] to leave it out, or header = true if it is a record."
                 )
+
+
+def _refuse_second_table(below: Records, missing: frozenset[str]) -> None:
+    numbers = set(range(len(below[0][1]))) if below else set()  # columns that had values only
+    for (above, before), (line, row) in pairwise(below):
+        fields = [field.strip() for field in row]
+        numbers &= {place for place, field in enumerate(before) if is_value(field.strip()) or field.strip() in missing}
+        is_words = all(field and field not in missing and not is_value(field) for field in fields)
+        if line > above + 1 + sum(field.count("\n") for field in before) and numbers and is_words:
+            raise DataError(
+                f"line {line} reads like the header of another table; make a file of each, or write header = true in "
+                "[data] if it is a record."
+            )
 
 
 def is_value(text: str) -> bool:
@@ -230,10 +316,23 @@ def refuse_total(last: Records, others: Sequence[Sequence[str]], layout: FileLay
     """Refuse a last line that sums the others up."""
     line, row = last[-1]
     words = [field.strip() for field in row if field.strip()]
-    if layout.skip_rows is not None or len(others) < 2 or not words or not TOTAL.fullmatch(words[0].rstrip(":")):
+    if layout.skip_rows is not None or len(others) < 2 or not words:
+        return
+    has_gap = len(words) < len(row) and TOTAL.fullmatch(words[0].split()[0].rstrip(":")) is not None
+    if not (has_gap or TOTAL.fullmatch(words[0].rstrip(":")) or _is_sum(row, others)):
         return
     if not any(words[0] == field.strip() for other in others for field in other):
         raise DataError(
             f"line {line} looks like a total or a note below the table; leave it out with skip_rows = [{line}] in "
             "[data], or write skip_rows = 0 if it is a record."
         )
+
+
+def _is_sum(row: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
+    """Whether a line has nothing but the sum of a column of whole numbers above it."""
+    places = [place for place, field in enumerate(row) if field.strip()]
+    if len(places) != 1 or len(row) < 3 or len(others) < 3:
+        return False
+    above = [other[places[0]].strip() for other in others if places[0] < len(other)]
+    whole = [text for text in (*above, row[places[0]].strip()) if re.fullmatch(r"\d{1,15}", text)]
+    return len(whole) == len(above) + 1 and sum(map(int, whole[:-1])) == int(whole[-1])

@@ -90,11 +90,9 @@ def scan_workbook(path: Path, layout: FileLayout) -> pl.DataFrame:
         name = _sheet(path, book, layout.sheet)
         cells = book.load_sheet(name, header_row=None, skip_rows=0, dtypes="string").to_polars()
     except fastexcel.FastExcelError:
-        raise DataError(f"{path.name} cannot be read as a workbook: it is broken, protected, or none.") from None
+        raise _no_workbook(path) from None
     header, first, last = _rows(path, cells, layout)
-    rows = book.load_sheet(
-        name, header_row=None, skip_rows=first, n_rows=last - first, schema_sample_rows=None
-    ).to_polars()
+    rows = _records(book, name, range(first, last), _left_out(cells, layout), layout.skip_rows)
     named = 0 if header is None else 1
     used = [name for name in cells.columns if cells[name][first - named : last].null_count() < last - first + named]
     names = [f"column_{place}" for place in range(1, len(used) + 1)]
@@ -102,6 +100,58 @@ def scan_workbook(path: Path, layout: FileLayout) -> pl.DataFrame:
         names = [str(cells[column][header] or "").strip() for column in used]
     _check_names(path, names, first if header is None else header + 1)
     return plain_values(rows.select(used).rename(dict(zip(used, names, strict=True))))
+
+
+def _records(
+    book: Any, name: str, lines: range, left_out: Sequence[int], skipped: int | tuple[int, ...] | None
+) -> pl.DataFrame:
+    """The records of a sheet with their types, which lines that are left out have no part in."""
+    import polars as pl
+
+    ends = sorted({*(line - 1 for line in (skipped if isinstance(skipped, tuple) else ()) if line - 1 in lines)})
+    parts: list[pl.DataFrame] = []
+    dropped = frozenset(left_out)
+    for start, end in zip([lines.start, *(end + 1 for end in ends)], [*ends, lines.stop], strict=True):
+        if end > start:
+            part = book.load_sheet(name, header_row=None, skip_rows=start, n_rows=end - start, schema_sample_rows=None)
+            kept = pl.Series([row not in dropped for row in range(start, end)], dtype=pl.Boolean)
+            parts.append(part.to_polars().filter(kept) if left_out else part.to_polars())
+    if len(parts) == 1:
+        return parts[0]
+    alike = []
+    for column in parts[0].columns if parts else ():
+        known = [part[column] for part in parts]
+        kinds = {values.dtype for values in known if values.null_count() < len(values)}
+        is_mixed = len(kinds) > 1 and not all(kind.is_numeric() for kind in kinds)
+        dtype = pl.String() if is_mixed or not kinds else pl.Float64() if len(kinds) > 1 else next(iter(kinds))
+        alike.append(pl.concat([values.cast(dtype) for values in known]))
+    return pl.DataFrame(alike)
+
+
+def _no_workbook(path: Path) -> DataError:
+    """What a file is that has the ending of a workbook and is none."""
+    with path.open("rb") as file:
+        start = file.read(1000)
+    if start.lstrip(b"\xef\xbb\xbf \r\n\t").lower().startswith((b"<html", b"<table", b"<!doctype", b"<?xml", b"<head")):
+        return DataError(f"{path.name} is no workbook but a web page; open it in Excel and save it as .xlsx or .csv.")
+    if start and b"\0" not in start:
+        return DataError(
+            f"{path.name} is no workbook but text; name it .csv, or open it in Excel and save it as .xlsx."
+        )
+    return DataError(f"{path.name} cannot be read as a workbook: it is broken, protected, or none.")
+
+
+def _left_out(cells: pl.DataFrame, layout: FileLayout) -> list[int]:
+    """Rows of a sheet that are no records, counted from 0: those that are empty, and those that are left out. Where it
+    is told how many lines come first, as of releases, all others are records.
+    """
+    import polars as pl
+
+    if isinstance(layout.skip_rows, int) or not cells.width:
+        return []
+    is_filled = pl.any_horizontal((pl.all().str.strip_chars() != "").fill_null(value=False))
+    empty = cells.select((~is_filled).arg_true()).to_series().to_list()
+    return sorted({*empty, *(line - 1 for line in layout.skip_rows or ())})
 
 
 def _sheet(path: Path, book: Any, wanted: str | None) -> str:
@@ -123,13 +173,15 @@ def _sheet(path: Path, book: Any, wanted: str | None) -> str:
 
 def _rows(path: Path, cells: pl.DataFrame, layout: FileLayout) -> tuple[int | None, int, int]:
     """Where names stand, where the records begin, and where they end, counted from 0; refused if not sure."""
-    from anonfit.tables.dialects import header_of, refuse_total
+    from anonfit.tables.dialects import header_of, refuse_second_header, refuse_total
+    from anonfit.tables.number_signs import type_of
 
-    if isinstance(layout.skip_rows, tuple):
-        raise DataError(f"{path.name}: single lines of a sheet cannot be left out; write how many come first.")
+    left_out = set(_left_out(cells, layout))
     filled = [[str(cell or "").strip() for cell in row] for row in cells.head(ABOVE).iter_rows()]
     width = sum(cells[name].null_count() < len(cells) for name in cells.columns)
-    start = layout.skip_rows or 0
+    start = layout.skip_rows if isinstance(layout.skip_rows, int) else 0
+    while start in left_out and start < len(filled) - 1:
+        start += 1
     if layout.header_row is not None:
         start = layout.header_row - 1
     elif layout.header is None and layout.skip_rows is None:
@@ -141,10 +193,16 @@ def _rows(path: Path, cells: pl.DataFrame, layout: FileLayout) -> tuple[int | No
     while last > start + 1 and not any(cells.row(last - 1)):
         last -= 1
     has_header = layout.header_row is not None or layout.header
-    below = filled[start + 1 :]
+    lines = [(place + 1, row) for place, row in enumerate(filled) if place > start and place not in left_out]
+    below = [row for _, row in lines]
     try:
         if has_header is None:
             has_header = header_of(filled[start], below, start + 1)
+            if has_header and below:
+                kinds = [
+                    type_of([row[index] for row in below], frozenset(), layout)[0] for index in range(len(below[0]))
+                ]
+                refuse_second_header(lines, kinds, frozenset())
         if last - start > 2:
             others = [row for place, row in enumerate(filled) if start < place < last - 1]
             refuse_total([(last, [str(cell or "") for cell in cells.row(last - 1)])], others, layout)

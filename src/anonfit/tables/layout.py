@@ -56,6 +56,7 @@ def given_layout(settings: Any) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in LAYOUT}
 
 
+BLANKS = " \u00a0"  # what may stand around a text and is no part of it
 PIECE = 1 << 24  # bytes of a file that are looked at in one go
 SAMPLE = 1 << 16
 SAMPLE_LINES = 20
@@ -102,6 +103,8 @@ def samples_of(path: Path) -> tuple[bytes, bool, list[bytes]]:
 def _head(file: IO[bytes]) -> tuple[bytes, bool]:
     """The beginning of a file, as much of it as some lines need, and whether that is all of it."""
     head = file.read(SAMPLE)
+    if len(head) < SAMPLE:
+        return head, True
     while max(head.count(b"\n"), head.count(b"\r")) < SAMPLE_LINES and len(head) < LONGEST_HEAD:
         more = file.read(len(head))
         if not more:
@@ -142,8 +145,10 @@ def count_delimiters(path: Path, delimiter: str, skipped: int) -> int:
     return delimiters
 
 
-def has_stray_quotes(path: Path, delimiter: str, skipped: int) -> bool:
-    """Whether a quote stands within a field: readers part lines at such quotes in ways of their own."""
+def has_stray_signs(path: Path, delimiter: str, skipped: int) -> bool:
+    """Whether a quote stands within a field (readers part lines at such quotes in ways of their own), or a byte order
+    mark within the file, as where files were put together.
+    """
     import numpy as np  # not for the help of commands
 
     edges = np.zeros(256, np.bool_)
@@ -154,8 +159,26 @@ def has_stray_quotes(path: Path, delimiter: str, skipped: int) -> bool:
         places = np.flatnonzero(signs[1:-1] == 34) + 1
         if (~(edges[signs[places - 1]] | edges[signs[places + 1]])).any():
             return True
+        if codecs.BOM_UTF8 in carried + piece:
+            return True
         carried = bytes(signs[-2:])
     return False
+
+
+def count_led_by_zero(source: Path | bytes, delimiter: str, skipped: int) -> int:
+    """How many fields of a text file begin with a zero and another digit, as 01067 does."""
+    import numpy as np  # not for the help of commands
+
+    edges = np.zeros(256, np.bool_)
+    edges[[ord(delimiter), 10, 13, 34, 43, 45]] = True
+    found, carried = 0, b"\n"
+    for piece in pieces_of(source, skipped) if isinstance(source, Path) else [source]:
+        signs = np.frombuffer(carried + piece, np.uint8)
+        places = np.flatnonzero(signs[1:-1] == 48) + 1
+        after = signs[places + 1]
+        found += int((edges[signs[places - 1]] & (after >= 48) & (after <= 57)).sum())
+        carried = bytes(signs[-2:])
+    return found
 
 
 def unpacked_size(path: Path, most: int) -> int:
@@ -188,7 +211,10 @@ CANDIDATES += ["cp1253", "cp1254", "cp932", "euc_jp", "gb18030", "big5", "cp949"
 COHERENT = 0.4
 WESTERN = frozenset("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜßàáâãäåæçèéêëìíîïñòóôõöøùúûüŒœŠšŽž")
 MOST_ACCENTED = 0.35  # the share of letters with an accent that a Western language has at most
-BETWEEN_LETTERS = re.compile(r"[^\W\d_][^\x00-\x7f\w\s’´·][^\W\d_]|[£¥¢¤³¹¿¡ªº][^\W\d_]|[^\W\d_][£¥¢¤³¹¿¡]")
+BETWEEN_LETTERS = re.compile(r"[^\W\d_][^\x00-\x7f\w\s’´·][^\W\d_]|[£¥¢³¹¿¡ªº®©¦¨¯¸¼½¾×÷][^\W\d_]|[^\W\d_][£¥¢³¹¿¡]|¤")
+NOT_WESTERN = re.compile(r"õ(?!e)|[ìò][^\W\d_]|ã(?![oei]|s?\b)", re.IGNORECASE)
+"""Letters where no Western language has them: õ and ã of Portuguese, ì and ò of Italian, or what they are elsewhere."""
+LOST, TWICE = "\ufffd", re.compile("[ÃÂ][\u0080-\u00bf\u0152-\u0192\u02c6\u02dc\u2013-\u2122]")
 
 
 def found_encoding(sample: bytes) -> tuple[str | None, str | None]:
@@ -238,6 +264,7 @@ def _reads_western(lines: bytes) -> bool:
         and not (accented and set(accented) <= {"Ã", "Â"})  # halves of signs of UTF-8
         and len(accented) <= MOST_ACCENTED * max(len(letters), 8)
         and not BETWEEN_LETTERS.search(text)
+        and not NOT_WESTERN.search(text)
     )
 
 
@@ -246,6 +273,15 @@ def _is_foreign(text: str) -> bool:
     letters = [sign for sign in text if sign.isalpha() and not sign.isascii()]
     foreign = sum("LATIN" not in unicodedata.name(sign, "") for sign in letters)
     return foreign > 0.9 * len(letters)
+
+
+def spoiled_signs(text: str) -> list[str]:
+    """What is to be told of a text that an earlier conversion spoiled."""
+    if LOST in text:
+        return [f"signs in it were lost before ({LOST}), as by a wrong conversion; export it anew if you can."]
+    if TWICE.search(text):
+        return ["signs in it look as if they were converted twice (Ã¼ for ü); export it anew if you can."]
+    return []
 
 
 def line_of_fault(lines: Iterable[bytes], encoding: str) -> int | None:

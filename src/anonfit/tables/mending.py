@@ -54,7 +54,7 @@ def _records(path: Path, shape: CsvShape, layout: FileLayout) -> Iterator[list[s
     """The records, each with as many fields as there are names."""
     expected, empty = len(shape.names), 0
     for line, row in _lines(path, shape):
-        if not row or (len(row) == 1 < expected and not row[0].strip()) or layout.left_out(line):
+        if not row or (len(row) == 1 < expected and not row[0].strip().strip("\x1a")) or layout.left_out(line):
             continue
         if shape.comment and row[0].lstrip().startswith(shape.comment):
             continue
@@ -106,6 +106,6 @@ def _lines(path: Path, shape: CsvShape) -> Iterator[tuple[int, list[str]]]:
 
 
 def _without_mark(lines: Iterator[str]) -> Iterator[str]:
-    """Lines without a byte order mark before the first."""
-    for number, line in enumerate(lines):
-        yield line.removeprefix("\ufeff") if number == 0 else line
+    """Lines without byte order marks before them: files that were put together have them within."""
+    for line in lines:
+        yield line.lstrip("\ufeff") if line.startswith("\ufeff") else line

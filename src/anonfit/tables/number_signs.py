@@ -20,6 +20,8 @@ DAY = re.compile(r"\d{4}-\d\d-\d\d")
 LEADING_ZERO = re.compile(r"-?0\d")
 GROUPS = {".": r"\.", ",": ",", " ": "[ \u00a0\u202f]", "'": "['’]", "": "(?:)"}
 """The signs between thousands, as they are sought."""
+NO_NUMBERS = (r"\+\d{7,}", r"\d+[eE]\d+", r"\d{1,3}(\.\d{1,3}){3}")
+"""Columns of such texts are telephone numbers, codes or addresses, though each could be a number."""
 SIGNS = re.compile(r"[-+]?[\d., '’\u00a0\u202f]*\d[\d., '’\u00a0\u202f]*([eE][-+]?\d+)?")
 
 
@@ -111,12 +113,33 @@ def settled(readings: Sequence[Signs], sure: Iterable[Signs]) -> Signs | None:
     return next((signs for signs in readings if signs.decimal == wanted), None)
 
 
+def is_faithful(texts: pl.LazyFrame, name: str, signs: Signs) -> bool:
+    """Whether numbers that texts of a column were read as say what the texts say: none begins with a zero that would be
+    lost, has more digits than a float, or is a word such as nan.
+    """
+    column = pl.col(name)
+    strange = column.str.contains(r"(?i)^[-+]?(0\d|inf|nan)")
+    doubtful = texts.select(
+        strange.any().alias("strange"), column.filter(column.str.len_chars() > 15).unique().implode()
+    )
+    found = doubtful.collect().to_dicts()[0]
+    return not found["strange"] and all(map(signs.fits, found[name]))
+
+
 def may_be_grouped(texts: pl.Series) -> bool:
     """Whether texts of a column that began with whole numbers may have their thousands parted by points or commas."""
     marked = texts.drop_nulls().unique()
     marked = marked.filter(marked.str.contains(r"[.,]"))
     patterns = [rf"^[-+]?[1-9]\d{{0,2}}({GROUPS[sign]}\d{{3}})+$" for sign in ".,"]
     return len(marked) > 0 and any(bool(marked.str.contains(pattern).all()) for pattern in patterns)
+
+
+def _are_codes(texts: Sequence[str]) -> bool:
+    """Whether texts are no numbers though each could be one: also equally many digits in groups, as of telephones."""
+    if any(all(re.fullmatch(pattern, text) for text in texts) for pattern in NO_NUMBERS):
+        return True
+    is_grouped = all(re.fullmatch(r"[1-9]\d{0,2}([ \u00a0\u202f]\d{3}){2,}", text) for text in texts)
+    return is_grouped and len({len(text) for text in texts}) == 1
 
 
 def type_of(texts: Sequence[str], missing: frozenset[str], layout: FileLayout) -> tuple[str, list[Signs]]:
@@ -126,7 +149,7 @@ def type_of(texts: Sequence[str], missing: frozenset[str], layout: FileLayout) -
         return "whole", [POINT]
     if known and all(map(DAY.fullmatch, known)):
         return "date", []
-    if not known or any(map(LEADING_ZERO.match, known)):
+    if not known or any(map(LEADING_ZERO.match, known)) or _are_codes(known):
         return "text", []
     readings = allowed(readings_of(known), layout, known)
     return ("number", readings) if readings else ("text", [])

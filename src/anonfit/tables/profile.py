@@ -90,10 +90,12 @@ def _key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
 
 
-def _quoted(value: str | int) -> str:
-    """A whole number, or a TOML basic string in which everything that is not plainly printable is escaped."""
+def _quoted(value: str | int | tuple[int, ...]) -> str:
+    """Whole numbers, a truth value, or a TOML basic string in which all that is not plainly printable is escaped."""
     if isinstance(value, int):
-        return str(value)
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return str(list(value))
 
     def written(sign: str) -> str:
         if sign.isprintable():

@@ -59,7 +59,8 @@ class Proposal:
     strongest: str | None  # the quasi-identifier without which the fewest rows are unique
     notes: tuple[str, ...]
     layout: Mapping[str, Any] = field(default_factory=dict)
-    """What was guessed of how the file lays its table out, to be written down."""
+    """What was guessed of how the file lays its table out, to be written down, or given."""
+    given: frozenset[str] = frozenset()  # those settings of the layout that were given
 
 
 class _Verdict(NamedTuple):

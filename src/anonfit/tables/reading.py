@@ -21,9 +21,16 @@ from anonfit.runtime.process import available_memory
 from anonfit.runtime.strict_json import refuse_endless
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.frames import categorized, from_frame, is_spark, spark_names
-from anonfit.tables.layout import FileLayout, count_delimiters, has_stray_quotes, unpacked_size
+from anonfit.tables.layout import (
+    BLANKS,
+    FileLayout,
+    count_delimiters,
+    count_led_by_zero,
+    has_stray_signs,
+    unpacked_size,
+)
 from anonfit.tables.mending import line_of, mended, plain
-from anonfit.tables.number_signs import may_be_grouped
+from anonfit.tables.number_signs import is_faithful, may_be_grouped
 from anonfit.tables.sniffing import CsvShape, sniff
 from anonfit.tables.sources import format_of
 
@@ -104,7 +111,7 @@ def _needs_mending(path: Path, shape: CsvShape) -> bool:
     try:
         if not shape.is_plain or path.suffix == ".zst" or not shape.dialect.quote:
             return not shape.is_plain
-        return has_stray_quotes(path, shape.delimiter, shape.skipped)
+        return has_stray_signs(path, shape.delimiter, shape.skipped)
     except (OSError, EOFError, zlib.error):
         raise DataError(f"{path.name} cannot be read: it is cut short, or not what its ending says.") from None
 
@@ -155,10 +162,31 @@ def _plain_rows(
         # If a value deeper in the file is not of the type its column begins with, see what each text is.
         with suppress(pl.exceptions.PolarsError, OSError):
             known = {name: types.get(name, TYPES[kind]) for name, kind in zip(shape.names, shape.types, strict=True)}
-            return keep(_csv_scan(source, shape, options, known).select(wanted), "rows")
+            rows = keep(_csv_scan(source, shape, options, known).select(wanted), "rows")
+            if _says_what_is_written(source, shape, rows):
+                return rows
     scan = _csv_scan(source, shape, options, dict.fromkeys(shape.names, pl.String()))
     texts = keep(scan.select(_unpadded(options, wanted)), "texts")
     return keep(texts.select(_value_types(texts, shape, options, wanted)), "rows")
+
+
+def _says_what_is_written(source: Path | bytes, shape: CsvShape, rows: pl.LazyFrame) -> bool:
+    """Whether columns of numbers hold nothing that only a text holds: no number led by a zero, and no nan."""
+    schema = rows.collect_schema()
+    numbers = [name for name, dtype in schema.items() if dtype.is_numeric()]
+    floats = [name for name in numbers if schema[name].is_float()]
+    if floats and not rows.select(pl.all_horizontal(pl.col(floats).is_finite().all())).collect().item():
+        return False
+    if not numbers or (isinstance(source, Path) and source.suffix == ".zst"):
+        return True
+    led = count_led_by_zero(source, shape.delimiter, shape.skipped)
+    if led == 0:
+        return True
+    texts = [name for name, dtype in schema.items() if isinstance(dtype, pl.String | pl.Categorical | pl.Enum)]
+    led_texts = (
+        pl.sum_horizontal(pl.col(texts).cast(pl.String).str.contains(r"^[-+]?0\d").sum()) if texts else pl.lit(0)
+    )
+    return len(schema) == len(shape.names) and led == rows.select(led_texts).collect().item()
 
 
 def _looks_even(path: Path, shape: CsvShape, rows: pl.LazyFrame) -> bool:
@@ -199,7 +227,7 @@ def _is_float(text: str) -> bool:
 def _unpadded(options: ReadOptions, names: Iterable[str]) -> Iterator[pl.Expr]:
     """Texts without the blanks around them, and missing texts as missing."""
     for name in names:
-        stripped = pl.col(name).str.strip_chars(" ")
+        stripped = pl.col(name).str.strip_chars(BLANKS)
         missing = sorted({"", *options.missing, *options.missing_in.get(name, ())})
         yield pl.when(~stripped.is_in(missing)).then(stripped).alias(name)
 
@@ -225,6 +253,8 @@ def _value_types(rows: pl.LazyFrame, shape: CsvShape, options: ReadOptions, want
     chosen = []
     for place, name in enumerate(wanted):
         fitting = [number for number in range(len(tries[name])) if not failed[f"{place}-{number}"]]
+        if fitting and kinds[name][0] != "date" and not is_faithful(rows, name, kinds[name][1]):
+            fitting = []
         if fitting[:1] == [1] and kinds[name][0] == "whole":
             texts = rows.select(name).collect().to_series()
             if may_be_grouped(texts):

@@ -18,12 +18,32 @@ from pathlib import Path
 from anonfit.errors import DataError, listed
 from anonfit.tables import dialects
 from anonfit.tables.dialects import Records, TextDialect
-from anonfit.tables.layout import FileLayout, found_encoding, given_layout, line_of_fault, refuse_encoding, samples_of
+from anonfit.tables.layout import (
+    BLANKS,
+    FileLayout,
+    found_encoding,
+    given_layout,
+    line_of_fault,
+    pieces_of,
+    refuse_encoding,
+    samples_of,
+    spoiled_signs,
+)
 from anonfit.tables.number_signs import NUMBER, Signs, type_of, types_of
 
 EXCEL_MARK = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 SOME_COLUMNS = 1000  # columns by which a header is known; there may be very many
 FORMULA = re.compile(r'="[^"]*"')
+LINE_END = re.compile(r"\r\n|\r|\n")
+INNER_MARK = re.compile("(^|[\r\n])\ufeff+")
+NO_TABLES = {
+    r"PK\x03\x04": "a workbook, or packed; give it its own ending (.xlsx, .ods), or unpack it",
+    r"\x1f\x8b": "packed; give it the ending .csv.gz",
+    r"%PDF-|\{\\rtf": "a document; save the table in it as CSV",
+    r"\s*<(!doctype|html|head|body|table|\?xml)\b": "HTML or XML; open it in a spreadsheet program and save it as CSV",
+    r'\s*(\[\s*)?\{\s*"[^"\n]*"\s*:': "JSON; write one object a line and name it .jsonl",
+}
+"""What begins like this is no text file of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +109,37 @@ def _sniff(
     head, is_whole, more = samples_of(path)
     if not head.strip():
         raise DataError("it is empty; a table needs at least one row.")
+    _refuse_other_kinds(head)
     encoding, notice = _encoding(path, head, more, layout)
-    text = _decoded(head, encoding, is_whole=is_whole)
+    raw = _decoded(head, encoding, is_whole=is_whole)
+    text = INNER_MARK.sub(r"\1", raw).rstrip("\x1a")  # DOS ended files with a sign
     if marked := EXCEL_MARK.match(text):  # Excel's own note of the delimiter is a line of its own
         skipped = (1,) if layout.skip_rows in (None, 0) else layout.skip_rows
         layout = replace(layout, delimiter=layout.delimiter or marked[1], skip_rows=skipped)
     comment = _comment(text, layout)
     dialect, records = dialects.found_dialect(text, layout, comment, is_whole=is_whole)
     if not records:
-        raise DataError("line 1 cannot be read: a quote in it is not closed, or a field is too long; mend it.")
+        raise DataError(
+            "line 1 cannot be read: a quote in it is not closed or blanks divide its fields, or a field is too long; "
+            'mend it, or write quote = "" or delimiter = " " in [data].'
+        )
     stretches = [] if encoding.startswith("utf-16") else [part.decode(encoding, "replace") for part in more]
-    sniffing = _Sniffing(layout, dialect, records, comment, text, stretches, is_whole, dict(missing))
-    return sniffing.shape(encoding, [notice] if notice else [])
+    sniffing = _Sniffing(layout, dialect, records, comment, raw, stretches, is_whole, dict(missing))
+    shape = sniffing.shape(encoding, [*filter(None, [notice]), *spoiled_signs("\n".join([text, *stretches]))])
+    if stretches:  # the end of a long file
+        rows = [row for row in sniffing.from_stretch(stretches[-1]) if any(field.strip() for field in row)]
+        if len(rows) > 1 and len(rows[-1]) == len(shape.names):
+            last = sum(piece.count(b"\n") for piece in pieces_of(path)) + (not more[-1].endswith(b"\n"))
+            dialects.refuse_total([(last, rows[-1])], rows[:-1], layout)
+    return shape
+
+
+def _refuse_other_kinds(head: bytes) -> None:
+    """Refuse what is no text file of a table, whatever its ending says."""
+    start = head[:1000].removeprefix(codecs.BOM_UTF8).decode("latin-1")
+    for pattern, what in NO_TABLES.items():
+        if re.match(pattern, start, re.IGNORECASE):
+            raise DataError(f"from line 1 on it is no text file of a table but {what}.")
 
 
 def _encoding(path: Path, head: bytes, more: Sequence[bytes], layout: FileLayout) -> tuple[str, str | None]:
@@ -128,7 +167,7 @@ def _decoded(head: bytes, encoding: str, *, is_whole: bool) -> str:
         raise DataError(
             f'line {line or 1} is not {encoding.upper()} text; write data.encoding, such as encoding = "cp1252".'
         ) from None
-    text = text.removeprefix("\ufeff")
+    text = text.lstrip("\ufeff")
     if "\0" in text.partition("\n")[0]:
         raise DataError("line 1 holds NUL bytes: it is no text; save it anew, or write data.encoding.")
     if "\n" not in text and not is_whole and "\r" not in text:
@@ -140,9 +179,13 @@ def _comment(text: str, layout: FileLayout) -> str:
     """What lines begin with that are no records: a sign that the first line has, too."""
     if layout.comment is not None:
         return layout.comment
-    first = text.lstrip("\r\n").splitlines()[0] if text.strip() else ""
-    inside = sum(line.startswith("#") for line in text.splitlines())
-    return "#" if first.startswith("#") and inside > 1 else ""
+    lines = [line for line in LINE_END.split(text) if line.strip()]
+    marked = [line for line in lines if line.startswith("#")]
+    if len(marked) < 2 or marked[0] != lines[0]:
+        return ""
+    # Where all comments but the last have two signs, the last one has the names.
+    twice = [line.startswith("##") for line in marked]
+    return "##" if marked == lines[: len(marked)] and all(twice[:-1]) and not twice[-1] else "#"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +207,9 @@ class _Sniffing:
         records = dialects.without_titles(self.records, width, self.layout)
         first_line, first = records[0]
         below = records[1:]
-        if self._has_row_names(first, below, width):
+        if self._lacks_name(first, below, width):
+            if not self._has_row_names(first_line, below):
+                raise dialects.refuse_without_name(first_line, len(first))
             first = ["", *first]
             records[0] = first_line, first
         trailing = self._trailing(first, below, width)
@@ -181,14 +226,19 @@ class _Sniffing:
         for line, row in records:
             if len(row) != expected and not (trailing and len(row) == expected + 1 and not row[-1].strip()):
                 raise dialects.uneven(line, len(row), expected)
+        if below and dialects.is_rule(below[0][1]):
+            notices.append(f"line {below[0][0]} is a rule, and left out.")
+            below = below[1:]
         if expected == 1 and self.layout.delimiter is None:
             _refuse_blanks(records)
+            _refuse_strange_sign(records)
         rows = [row[:expected] for _, row in below]
         rows += self._from_stretches(expected)
         header, names = self._names(first, first_line, rows, expected)
         if not header:
+            self._refuse_marked_names(first_line, expected)
             rows = [list(first[:expected]), *rows]
-            below = records
+            below = [records[0], *below]
         if len(records) > 1 and self.is_whole:
             dialects.refuse_total(records, [row for _, row in records[1:-1]], self.layout)
         known = {name: frozenset(texts) for name, texts in self.missing.items()}
@@ -203,7 +253,7 @@ class _Sniffing:
         return CsvShape(
             dialect=self.dialect,
             skipped=start - 1,
-            padded=self.dialect.padded or any(field != field.strip(" ") for row in sample for field in row),
+            padded=self.dialect.padded or any(field != field.strip(BLANKS) for row in sample for field in row),
             names=names,
             types=types,
             signs=signs,
@@ -217,15 +267,39 @@ class _Sniffing:
         )
 
     def _has_words_above(self, line: int) -> bool:
-        lines = [part for part in self.text.splitlines()[: line - 1] if part.strip() and not EXCEL_MARK.match(part)]
+        lines = [part for part in LINE_END.split(self.text)[: line - 1] if part.strip() and not EXCEL_MARK.match(part)]
         return any(not (self.comment and part.startswith(self.comment)) for part in lines)
 
-    def _has_row_names(self, first: Sequence[str], below: Records, width: int) -> bool:
-        """Whether the header lacks a name for the first column, as R writes row names: all of them different."""
+    def _lacks_name(self, first: Sequence[str], below: Records, width: int) -> bool:
+        """Whether the header has a name less than there are fields that are not always empty."""
         rows = [row for _, row in below if len(row) == width]
-        ids = [row[0].strip() for row in rows]
         is_short = len(first) == width - 1 and self.layout.header is not False and all(name.strip() for name in first)
-        return is_short and len(rows) > 1 and len(set(ids)) == len(ids) and any(row[-1].strip() for row in rows)
+        return is_short and len(rows) > 1 and any(row[-1].strip() for row in rows)
+
+    def _has_row_names(self, line: int, below: Records) -> bool:
+        """Whether the name of the first column is lacking, as R writes row names: numbers that rise, all in quotes. It
+        is told, or sure only so: fields with the delimiter within, such as 1,72, make as many fields.
+        """
+        if self.layout.header:
+            return True
+        lines = LINE_END.split(self.text)
+        if not all(lines[number - 1].startswith('"') for number in (line, *(number for number, _ in below))):
+            return False
+        ids = [row[0].strip() for _, row in below]
+        numbers = [int(text) for text in ids if text.isdigit()]
+        return len(numbers) == len(ids) and numbers == sorted(set(numbers))
+
+    def _refuse_marked_names(self, first_line: int, expected: int) -> None:
+        """Refuse a table without names below a comment that has as many words."""
+        if not self.comment or self.layout.comment is not None or self.layout.header is False or expected < 2:
+            return
+        lines = LINE_END.split(self.text)[: first_line - 1]
+        line = max((place for place, text in enumerate(lines, 1) if text.startswith(self.comment)), default=0)
+        if line and len(lines[line - 1].split(self.dialect.delimiter)) == expected:
+            raise DataError(
+                f'line {line} may have the names of the columns; write comment = "" and header_row = {line} in [data] '
+                "if so, or header = false."
+            )
 
     def _trailing(self, first: Sequence[str], below: Records, width: int) -> bool:
         """Whether every line ends in a delimiter: a field after the last one that is always empty."""
@@ -238,10 +312,14 @@ class _Sniffing:
         """Records from the middle and the end of a long file."""
         records: list[list[str]] = []
         for part in self.stretches:
-            with suppress(csv.Error):
-                rows = list(dialects.records_of(part, self.dialect))
-                records += [row[:expected] for _, row in rows if len(row) >= expected]
+            records += [row[:expected] for row in self.from_stretch(part) if len(row) >= expected]
         return records
+
+    def from_stretch(self, part: str) -> list[list[str]]:
+        """The records of a stretch of a long file; none where its quotes cannot be told."""
+        with suppress(csv.Error):
+            return [row for _, row in dialects.records_of(part, self.dialect)]
+        return []
 
     def _names(
         self, first: Sequence[str], line: int, rows: Sequence[Sequence[str]], expected: int
@@ -284,7 +362,8 @@ class _Sniffing:
             encoding == "utf-8"
             and not (dialect.escape or dialect.padded or trailing or self.comment or ends_empty)
             and (dialect.quote == '"' or (not dialect.quote and '"' not in text))
-            and ("\n" in text or "\r" not in text)
+            and not re.search(r"\r(?!\n|\Z)", text)
+            and not {"\ufeff", "\x1a"} & set(text)
             and (not isinstance(skipped, tuple) or all(line < start for line in skipped))
         )
 
@@ -299,3 +378,18 @@ def _refuse_blanks(records: Records) -> None:
             f'line {records[0][0]} seems to be divided by blanks; write delimiter = " " in [data] if one blank divides '
             "fields, or save the file with commas."
         )
+
+
+def _refuse_strange_sign(records: Records) -> None:
+    """Refuse lines of one field in which a sign that is seldom one of words stands equally often in every line."""
+    texts = [row[0] for _, row in records if row]
+    for sign in dict.fromkeys(texts[0]) if len(texts) > 2 else ():
+        if sign.isalnum() or sign.isspace() or sign in "._-/@()[]'\":,":
+            continue
+        if all(text.count(sign) == texts[0].count(sign) for text in texts):
+            is_possible = sign.isprintable() and sign.isascii()
+            how = f'write delimiter = "{sign}" in [data]' if is_possible else "save the file with commas"
+            raise DataError(
+                f'line {records[0][0]} may be divided by {sign!r}; {how} if so, or write delimiter = "," if it has one '
+                "column."
+            )
