@@ -188,11 +188,12 @@ def test_a_package_for_another_numba_brings_nothing_and_says_so(
 
 
 def test_a_build_uses_the_kernels_of_every_algorithm() -> None:
-    from anonfit.engines.memory import growing, refining_kernels, tree_kernels, tree_splits
+    from anonfit.engines.memory import boosting_growth, growing, refining_kernels, tree_kernels, tree_splits
     from anonfit.release.engine import compile_all
 
     compile_all()
     for kernel in (
+        boosting_growth.grow_tree,
         growing.grow_subtree,
         refining_kernels.count_entities,
         refining_kernels.count_values,
@@ -205,7 +206,7 @@ def test_a_build_uses_the_kernels_of_every_algorithm() -> None:
 
 @pytest.mark.slow
 def test_a_build_leaves_out_no_kernel(tmp_path: Path) -> None:
-    script = compiling.PACKAGE.parent.parent / "scripts" / "compiling.py"
+    script = compiling.PACKAGE.parent.parent / "scripts" / "machine_code.py"
     processor = compiling.processors()[-1]
     environment = os.environ | {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
     subprocess.run([sys.executable, str(script), processor, str(tmp_path)], env=environment, check=True)
