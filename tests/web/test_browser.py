@@ -323,6 +323,7 @@ class Keyboard:
         self.press("Space")
 
 
+@pytest.mark.slow
 def test_the_whole_way_is_walked_by_keyboard_alone(server: Server, tmp_path: Path, browser: Browser) -> None:
     page = opened(browser, server.link)
     keys, rail = Keyboard(page), page.locator(".rail .here")
@@ -394,6 +395,7 @@ def test_the_whole_way_is_walked_by_keyboard_alone(server: Server, tmp_path: Pat
     assert page.faults == []  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_the_focus_stays_while_runs_are_looked_at_again_and_again(tmp_path: Path, browser: Browser) -> None:
     lines = people(20_000).splitlines()
     (tmp_path / "people.csv").write_text("\n".join([lines[0], *lines[1:] * 40]) + "\n")
