@@ -323,6 +323,7 @@ class Keyboard:
         self.press("Space")
 
 
+@pytest.mark.slow
 def test_the_whole_way_is_walked_by_keyboard_alone(server: Server, tmp_path: Path, browser: Browser) -> None:
     page = opened(browser, server.link)
     keys, rail = Keyboard(page), page.locator(".rail .here")
@@ -394,9 +395,10 @@ def test_the_whole_way_is_walked_by_keyboard_alone(server: Server, tmp_path: Pat
     assert page.faults == []  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_the_focus_stays_while_runs_are_looked_at_again_and_again(tmp_path: Path, browser: Browser) -> None:
     lines = people(20_000).splitlines()
-    (tmp_path / "people.csv").write_text("\n".join([lines[0], *lines[1:] * 20]) + "\n")
+    (tmp_path / "people.csv").write_text("\n".join([lines[0], *lines[1:] * 40]) + "\n")
     (tmp_path / "spec.toml").write_text(SPEC)
     server = start_server(tmp_path)
     page = opened(browser, server.link)
@@ -407,6 +409,12 @@ def test_the_focus_stays_while_runs_are_looked_at_again_and_again(tmp_path: Path
     page.locator("#runs").evaluate("(runs) => { runs.dataset.old = 'yes'; }")
     expect(page.locator("#runs:not([data-old])")).to_be_visible()  # it was put in anew
     expect(page.get_by_role("button", name="Cancel run 1")).to_be_focused()
-    keys.press("Enter")
+    button = page.get_by_role("button", name="Cancel run 1")
+    button.hover()
+    button.evaluate("(button) => { button.dataset.old = 'yes'; }")
+    with page.expect_response("**/explore?*"), page.expect_response("**/explore?*"):
+        page.mouse.down()
+    assert button.get_attribute("data-old") == "yes"  # while it is pressed it stays
+    page.mouse.up()
     expect(page.locator(".state")).to_have_text("cancelled")
     server.end()

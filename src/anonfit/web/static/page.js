@@ -37,8 +37,12 @@
     return found;
   };
   const title = () => document.querySelector("h1")?.textContent;
-  let left = null;
-  document.addEventListener("htmx:beforeSwap", () => {
+  let left = null, pressed = false;
+  for (const [name, now] of [["pointerdown", true], ["pointerup", false], ["pointercancel", false], ["keydown", true], ["keyup", false]])
+    document.addEventListener(name, () => { pressed = now; }, true);
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    // A button that is pressed while runs are looked at again must not go before it is let go: the click would be lost.
+    if (pressed && event.detail.requestConfig?.elt?.matches("[hx-trigger^=every]")) { event.detail.shouldSwap = false; return; }
     const at = controls(), place = at.findIndex(([, each]) => each === document.activeElement);
     left = place < 0 ? null : { title: title(), keys: at.slice(0, place + 1).reverse().map(([key]) => key) };
   });
