@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import gzip
+import random
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from anonfit.errors import DataError
+from anonfit.tables.layout import count_led_by_zero
 from anonfit.tables.reading import ReadOptions, column_names, read_table
 
 SECRET = "SECRET4711"
@@ -363,3 +366,17 @@ def test_a_first_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "a.csv").write_text("a,b" * 100_000 + "\n1,2\n")
     with pytest.raises(DataError, match="line 1 does not end"):
         read_table(tmp_path / "a.csv", ReadOptions())
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_fields_that_begin_with_a_zero_are_counted(delimiter: str, tmp_path: Path, monkeypatch: Any) -> None:
+    rng = random.Random(5)
+    fields = [rng.choice(["0", "01", "10", "-07", "0.5", '"01"', "00", "a01", "+0", "1", ""]) for _ in range(3000)]
+    lines = [delimiter.join(fields[place : place + 3]) for place in range(0, 3000, 3)]
+    content = ("\n".join(["a b c".replace(" ", delimiter), *lines]) + "\n").encode()
+    expected = sum(bool(re.match(r'"?[-+]?0\d', field)) for field in fields)
+    assert count_led_by_zero(content.partition(b"\n")[2], delimiter, 0) == expected
+    (tmp_path / "t.csv").write_bytes(content)
+    for size in (2, 3, 7, 64):
+        monkeypatch.setattr("anonfit.tables.layout.PIECE", size)
+        assert count_led_by_zero(tmp_path / "t.csv", delimiter, 1) == expected
