@@ -101,3 +101,13 @@ def test_figures_are_those_of_a_plain_count(seed: int, many: bool, monkeypatch: 
         assert one.spans[len(SPANS)] >= sum(
             number for cells, number in counts.items() if len(cells) == recoding.columns[index].size
         )
+
+
+def test_a_column_of_which_nothing_is_named_has_lost_everything() -> None:
+    """Fewer than k persons have each of its values, so that all are one, which is not named."""
+    frame = pl.DataFrame({"age": [*range(30)] * 10, "job": [f"job {row % 60}" for row in range(300)]})
+    report = af.anonymize(frame, quasi_identifiers=["age", "job"], k=10).report
+    kept = {line["column"]: line["kept"] for line in report["detail"]}
+    lost = {line["column"]: line["ncp"] for line in report["columns_lost"]["columns"]}
+    assert (kept["job"], lost["job"]) == (0.0, 1.0)
+    assert kept["age"] > 0.9 > 0.1 > lost["age"]

@@ -286,8 +286,10 @@ def test_withheld_rows_have_lost_everything() -> None:
 def plain_loss(column: RecodedColumn, cells: tuple[int, ...], extent: Extent | None) -> tuple[float, float]:
     """NCP and LM of a set of cells, word for word."""
     if isinstance(column, NominalCells):
-        ncp = 0.0 if len(cells) == 1 else len(cells) / column.size
-        return ncp, 0.0 if column.size == 1 else (len(cells) - 1) / (column.size - 1)
+        # Values none of which is named are two: one would be told.
+        twice = list(column.taxonomy.leaves) == [column.other]
+        held, size = len(cells) + (twice and column.size - 1 in cells), column.size + twice
+        return 0.0 if held == 1 else held / size, 0.0 if size == 1 else (held - 1) / (size - 1)
     known = [cell - int(column.has_missing) for cell in cells if cell >= int(column.has_missing)]
     if not known:
         return 0.0, 0.0

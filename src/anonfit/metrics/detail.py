@@ -113,11 +113,13 @@ def _detail(column: RecodedColumn, labels: ColumnLabels) -> Detail:
     fitting = np.minimum(_Fit(labels, column.size).sums(shares), 1.0)
     sort = np.where(fitting >= EVERYBODY, len(SPANS), np.searchsorted(SPANS, fitting - 1e-12))
     frequent = int(held.argmax())
+    # Numbers and values that are not named are more than there are cells.
+    is_finer = isinstance(column, OrderedCells) or (isinstance(column, NominalCells) and column.names_nothing)
     return Detail(
         name=column.name,
         labels=len(held),
         ruled_out=max(0.0, 1 - float((held * fitting).sum()) / max(int(held.sum()), 1)),
-        at_most=1.0 if isinstance(column, OrderedCells) else 1 - float((shares * shares).sum()),
+        at_most=1.0 if is_finer else 1 - float((shares * shares).sum()),
         spans=tuple(np.bincount(sort, weights=held, minlength=len(SPANS) + 1).astype(np.int64).tolist()),
         frequent_label=column.label(labels.cells(frequent, column.size)),
         frequent_persons=int(held[frequent]),

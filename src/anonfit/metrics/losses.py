@@ -200,6 +200,8 @@ def losses(
 def _losses(column: RecodedColumn, parts: Parts, extent: Extent | None, unnamed: int) -> tuple[Floats, Floats]:
     """NCP and LM of parts of a column. (part,)"""
     if isinstance(column, NominalCells):
+        # Of values none of which is named nothing is left, also if it is not known how many they are.
+        unnamed = max(unnamed, 1 + column.names_nothing)
         more = unnamed - 1 if column.other is not None else 0
         held, size = _cells_of(parts) + more * _holds(parts, column.other_cell), column.size + more
         return np.where(held > 1, held / size, 0.0), (held - 1) / max(size - 1, 1)

@@ -272,6 +272,11 @@ class NominalCells:
         """The cell of values that are not named, -1 without one."""
         return -1 if self.other is None else self.taxonomy.leaf_position[self.other] + int(self.has_missing)
 
+    @property
+    def names_nothing(self) -> bool:
+        """Whether all values are among those that are not named, so that a label tells nothing."""
+        return self.other is not None and len(self.taxonomy.leaves) == 1
+
     @cached_property
     def _covers(self) -> Covers:
         return Covers(self.taxonomy)
