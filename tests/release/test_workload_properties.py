@@ -92,7 +92,7 @@ def workloads(draw: st.DrawFn) -> Asked:
         "sensitive": demands,
         "targets": [{"column": name, "weight": draw(st.sampled_from([1.0, 0.5]))} for name in targets],
         "selections": draw(selections_of([*names, *(name for name in request.raw if name not in demands)])),
-        "candidates": draw(st.sampled_from(["boundary", "all"])) if targets else "boundary",
+        **({"candidates": "all", "denoise": False} if targets and draw(st.booleans()) else {}),
         "split_on": draw(st.lists(st.sampled_from(names), max_size=2, unique=True)),
         "min_gain": draw(st.sampled_from([0.0, 0.0, 0.5])) if targets else 0.0,
     }

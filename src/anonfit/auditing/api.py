@@ -11,21 +11,24 @@ from typing import Any, Literal
 
 from anonfit.auditing import folder as folders
 from anonfit.auditing.findings import k_finding
-from anonfit.auditing.folder import Folder, Promise
+from anonfit.auditing.folder import Folder
 from anonfit.auditing.formats import check_bytes
+from anonfit.auditing.joint import locate_other
 from anonfit.auditing.meanings import LabelMeaning, read_meaning
 from anonfit.auditing.measuring import audit_request
-from anonfit.auditing.reading import is_text_file, open_table
-from anonfit.auditing.recoding import RegionGrid, RegionTree, read_recoding, read_region_grid, read_region_tree
+from anonfit.auditing.placing import in_best_reading
+from anonfit.auditing.promised import promised_request
+from anonfit.auditing.reading import open_table
+from anonfit.auditing.recoding import RegionGrid, RegionTree, read_region_grid, read_region_tree
 from anonfit.auditing.released import Regions
 from anonfit.auditing.report_shape import Retell, listed_objects
 from anonfit.auditing.reports import check_report, not_recounted
 from anonfit.auditing.request import (
     THRESHOLDS,
     Attacker,
-    OtherRelease,
     Request,
     Threshold,
+    check_request,
     column_sets,
     read_demand,
     read_sensitive,
@@ -33,9 +36,9 @@ from anonfit.auditing.request import (
     read_threshold,
 )
 from anonfit.auditing.result import JOINT, UNKNOWN_PERSONS, Audit, Finding
-from anonfit.errors import DataError, RecodingError, refuse_fork
+from anonfit.errors import DataError, did_you_mean, refuse_fork
 
-_WAYS_TO_READ: tuple[dict[str, Any], ...] = ({}, {"stripped": True}, {"care": "."}, {"care": ","})
+_OF_OTHER = ("data", "quasi_identifiers", "columns", "entity", "count", "missing")
 
 
 def audit(
@@ -93,7 +96,7 @@ def audit(
         source: The raw rows the data was made from.
         withheld: How many of them may be absent; None only reports them.
         other: A second release of the same source: a release folder, a frame or path with the same columns, or a
-            mapping with `data`, `quasi_identifiers` and `columns`.
+            mapping with `data` and, where they differ, `quasi_identifiers`, `columns`, `entity`, `count` and `missing`.
         population: The population the data was drawn from, with the same labels or raw.
         sampling_fraction: Refused: how many doubles a person has in the population does not follow from it.
         order: "sorted" asks that the order of the rows tells nothing.
@@ -125,32 +128,34 @@ def audit(
     names, demands = read_sensitive(sensitive)
     meanings = None if columns is None else {name: read_meaning(name, entry) for name, entry in columns.items()}
     return audit_request(
-        Request(
-            data=data,
-            quasi_identifiers=tuple(quasi_identifiers),
-            sensitive=names,
-            k=k,
-            entity=entity,
-            count=count,
-            meanings=meanings,
-            sets=column_sets(quasi_identifier_sets or (), k),
-            diversity=(*demands, *(read_demand(entry) for entry in diversity)),
-            targets=() if max_confidence is None else read_targets(targets, max_confidence),
-            max_risk=None if max_risk is None else read_threshold(max_risk),
-            attacker=attacker,
-            thresholds=tuple(read_threshold(threshold) for threshold in thresholds),
-            source=source,
-            withheld=withheld,
-            other=None if other is None else read_other(other, tuple(quasi_identifiers), meanings=meanings),
-            population=population,
-            sampling_fraction=sampling_fraction,
-            order=order,
-            expected_columns=None if expected_columns is None else tuple(expected_columns),
-            regions=regions,
-            tree=None if regions == "observed" else _regions(nodes, parts, quasi_identifiers, meanings),
-            representatives=representatives,
-            missing=tuple(missing),
-            rows_at_once=rows_at_once,
+        _with_other(
+            Request(
+                data=data,
+                quasi_identifiers=tuple(quasi_identifiers),
+                sensitive=names,
+                k=k,
+                entity=entity,
+                count=count,
+                meanings=meanings,
+                sets=column_sets(quasi_identifier_sets or (), k),
+                diversity=(*demands, *(read_demand(entry) for entry in diversity)),
+                targets=() if max_confidence is None else read_targets(targets, max_confidence),
+                max_risk=None if max_risk is None else read_threshold(max_risk),
+                attacker=attacker,
+                thresholds=tuple(read_threshold(threshold) for threshold in thresholds),
+                source=source,
+                withheld=withheld,
+                population=population,
+                sampling_fraction=sampling_fraction,
+                order=order,
+                expected_columns=None if expected_columns is None else tuple(expected_columns),
+                regions=regions,
+                tree=None if regions == "observed" else _regions(nodes, parts, quasi_identifiers, meanings),
+                representatives=representatives,
+                missing=tuple(missing),
+                rows_at_once=rows_at_once,
+            ),
+            other,
         )
     )
 
@@ -301,74 +306,25 @@ def audit_data(
     the recoding does has no regions to be held against.
     """
     # Longer than a function should be only because every option is named and passed on.
-    promise = folders.read_promise(spec)
-    recoded, tree = read_recoding(recoding, promise.date_formats)
-    names, meanings = open_table(data, missing=("",)).names, _meanings(promise, recoded)
-    entity, quasi_identifiers = promise.only("entity"), promise.having("quasi-identifier")
-    diversity, targets = (
-        tuple(demand.with_type("nominal" if demand.column in texts else None, None) for demand in demands)
-        for demands in (promise.diversity, promise.targets)
+    request = promised_request(
+        data, spec=spec, recoding=recoding, columns=columns, texts=texts, source=source, missing=missing
     )
-    noticed = [
-        *findings,
-        *folders.as_stated(lambda: open_table(data).height(), names, columns=columns, released=released),
-    ]
-    noticed += [*folders.promised_findings(promise, recoded), *_beyond(promise, source)]
-    request = Request(
-        data=data,
-        quasi_identifiers=quasi_identifiers,
-        sensitive=tuple(name for name in promise.having("sensitive") if name in names),
-        k=promise.k,
-        entity=None if source is None else entity,
-        entities_lost=source is None and entity is not None,
-        count=promise.only("count"),
-        meanings=meanings,
-        sets=promise.sets,
-        diversity=diversity,
-        targets=targets,
+    table = open_table(data)
+    stated = folders.as_stated(table.height, table.names, columns=columns, released=released)
+    request = replace(
+        request,
         max_risk=None if max_risk is None else read_threshold(max_risk),
         attacker=attacker,
         thresholds=tuple(read_threshold(threshold) for threshold in thresholds),
-        source=source,
         withheld=None if source is None else withheld,
         dropped=None if source is None else dropped,
-        suppression_limit=None if source is None else promise.suppression_limit,
-        other=None if other is None else read_other(other, quasi_identifiers, meanings=meanings),
         population=population,
         sampling_fraction=sampling_fraction,
-        order="sorted" if promise.order == "sorted" else None,
-        expected_columns=_expected(promise, recoded, columns),
-        regions=promise.regions,
-        tree=tree if set(quasi_identifiers) == set(recoded) else None,
-        representatives=promise.values == "representative",
-        drops_missing=promise.drops_missing,
-        complete=promise.complete,
-        leaves_out_unknown=True,
-        missing=promise.missing if missing is None else tuple(missing),
-        codes=promise.codes,
         layout=layout or {},
-        keys=(*quasi_identifiers, *(promise.having("sensitive", "insensitive") if promise.tests_raw_columns else ())),
-        is_release=True,
         rows_at_once=rows_at_once,
-        findings=tuple(noticed),
+        findings=(*findings, *stated, *request.findings),
     )
-    if not is_text_file(source):
-        return audit_request(request)
-    # Blanks around the texts of a text file may have been taken for a part of them, lines for none, and points for
-    # thousands, or not.
-    audits: list[Audit] = []
-    faults: list[DataError] = []
-    for way in _WAYS_TO_READ:
-        try:
-            audits.append(audit_request(replace(request, **way)))
-        except DataError as error:
-            faults.append(error)
-            continue
-        if not _misread(audits[-1]):
-            return audits[-1]
-    if not audits:
-        raise faults[0]
-    return min(audits, key=_misread)
+    return in_best_reading(_with_other(request, other, missing), audit_request, _misread)
 
 
 def _misread(audited: Audit) -> int:
@@ -376,58 +332,43 @@ def _misread(audited: Audit) -> int:
     return sum(not finding.name.endswith((" risk", JOINT)) for finding in audited.missed)
 
 
-def read_other(
-    other: object, quasi_identifiers: tuple[str, ...], *, meanings: Mapping[str, LabelMeaning] | None
-) -> OtherRelease:
+def _with_other(request: Request, other: object, missing: Sequence[str] | None = None) -> Request:
+    """The request with a second release that is to be held against the first, if there is one."""
+    if other is None:
+        return request
+    if request.source is None:
+        raise DataError("Comparing two releases needs the source: only its rows say who is in both labels.")
+    check_request(request)
+    second = replace(_other_request(other, request, missing), layout=request.layout)
+    request = replace(request, beside=second.quasi_identifiers)
+    return replace(request, other=locate_other(request, replace(second, beside=request.quasi_identifiers)))
+
+
+def _other_request(other: object, request: Request, missing: Sequence[str] | None) -> Request:
     """A second release: its folder, its data and meaning, or data of the same columns and meaning."""
     if isinstance(other, (str, Path)) and Path(other).is_dir():
         opened = folders.open_folder(Path(other))
-        promise = folders.read_promise(opened.spec)
-        recoded, tree = read_recoding(opened.recoding, promise.date_formats)
-        left_out = {"drops_missing": promise.drops_missing, "complete": promise.complete, "leaves_out_unknown": True}
-        names = promise.having("quasi-identifier")
-        regions = tree if promise.values == "representative" else None
-        return OtherRelease(opened.table, names, _meanings(promise, recoded), left_out, regions)
-    if not isinstance(other, Mapping):
-        return OtherRelease(other, quasi_identifiers, meanings)
-    if "data" not in other:
+        words: dict[str, Any] = {"spec": opened.spec, "recoding": opened.recoding, "texts": opened.texts}
+        return promised_request(opened.table, source=request.source, missing=missing, **words)
+    given: Mapping[str, Any] = other if isinstance(other, Mapping) else {"data": other}
+    if "data" not in given:
         raise DataError("The other release is a mapping without 'data'.")
-    columns = other.get("columns")
+    for key in given:
+        if key not in _OF_OTHER:
+            raise DataError(f"The other release has no setting '{key}': {did_you_mean(str(key), _OF_OTHER)}")
+    columns, meanings = given.get("columns"), request.meanings
     if columns is not None:
         meanings = {name: read_meaning(name, entry) for name, entry in columns.items()}
-    return OtherRelease(other["data"], tuple(other.get("quasi_identifiers", quasi_identifiers)), meanings)
-
-
-def _meanings(promise: Promise, recoded: Mapping[str, LabelMeaning]) -> dict[str, LabelMeaning]:
-    """The meaning of every quasi-identifier."""
-    for name in promise.having("quasi-identifier"):
-        if name not in recoded:
-            raise RecodingError(f"The recoding says nothing of the quasi-identifier '{name}'.")
-    return {name: recoded[name] for name in promise.having("quasi-identifier")}
-
-
-def _expected(promise: Promise, recoded: Mapping[str, LabelMeaning], columns: Sequence[str] | None) -> tuple[str, ...]:
-    """The columns that the roles put into a file, in the stated order; with bounds, two or three for one."""
-    wanted: list[str] = []
-    for name, role in promise.roles.items():
-        meaning = recoded.get(name) if role == "quasi-identifier" else None
-        if meaning is not None and promise.values == "bounds" and not meaning.is_named:
-            wanted += [f"{name}_lower", f"{name}_upper", *([f"{name}_missing"] if meaning.missing else [])]
-        elif role == "quasi-identifier" or role in folders.RAW_ROLES:
-            wanted.append(name)
-    order = {name: place for place, name in enumerate(columns or ())}
-    return tuple(sorted(wanted, key=lambda name: order.get(name, len(order))))
-
-
-def _beyond(promise: Promise, source: object) -> list[Finding]:
-    """What the spec promises but this audit has not the means to check."""
-    findings = []
-    if source is None and (entity := promise.only("entity")) is not None:
-        sentence = "Persons were counted as rows: their entities are only in the source."
-        findings.append(Finding("entities", entity, None, None, sentence))
-    if promise.attack_limit < 1:  # it was held when the file was published: asked of every audit, each would fail
-        sentence = (
-            "What a model learns across groups was limited when this was published; an audit does not measure it."
-        )
-        findings.append(Finding("attack_limit", None, None, None, sentence))
-    return findings
+    names = tuple(given.get("quasi_identifiers", request.quasi_identifiers))
+    return Request(
+        data=given["data"],
+        quasi_identifiers=names,
+        entity=given.get("entity"),
+        count=given.get("count"),
+        meanings=meanings,
+        source=request.source,
+        missing=tuple(given.get("missing", request.missing)),
+        codes=request.codes,
+        keys=None if request.keys is None else names,
+        is_release=request.is_release,
+    )

@@ -13,16 +13,14 @@ import polars as pl
 
 from anonfit.auditing import result
 from anonfit.auditing.boxes import LabelBoxes
-from anonfit.auditing.coding import Coded, IntArray, RowPersons, group_rows, join_codes, numbered, persons_in_groups
-from anonfit.auditing.counting import group_sizes, share_of
+from anonfit.auditing.coding import IntArray, group_rows
+from anonfit.auditing.counting import share_of
 from anonfit.auditing.models import PERSONS_UNKNOWN
 from anonfit.auditing.reading import AuditedTable, open_table, require_columns
-from anonfit.auditing.regions import read_representatives
-from anonfit.auditing.released import Released, boxes_of, guess_meanings, open_released, read_columns
+from anonfit.auditing.released import Released
 from anonfit.auditing.request import Attacker, Request, Threshold
 from anonfit.auditing.result import DROPPED, JOINT, WITHHELD, Audit, CountedFigure, Finding, Share
 from anonfit.auditing.source import locate_source
-from anonfit.errors import DataError
 
 _SENTENCES = {
     "undeclared columns": ("The file holds no undeclared column.", "The file holds undeclared columns."),
@@ -106,12 +104,7 @@ def all_findings(audit: Audit, request: Request, *, names: Sequence[str]) -> lis
     if audit.source is not None:
         findings += _source(audit.source, request)
     if audit.joint is not None and audit.joint.cells_below_k is not None:
-        below = audit.joint.cells_below_k
-        if audit.joint.cells or not audit.rows:
-            findings.append(_finding(JOINT, 0, below.value, met=not below.value, persons=below.persons))
-        else:
-            sentence = "No row of the source is in both releases, so what they tell together was not counted."
-            findings.append(Finding(JOINT, 0, None, None, sentence))
+        findings.append(_joint(audit.joint, audit.joint.cells_below_k))
     if audit.sorted is not None:
         order = "sorted" if audit.sorted else "not sorted"
         findings.append(_finding("row order", "sorted", order, met=audit.sorted))
@@ -215,6 +208,16 @@ def _source(check: result.SourceCheck, request: Request) -> list[Finding]:
     return findings
 
 
+def _joint(joint: result.JointCells, below: CountedFigure) -> Finding:
+    """Every cell of two releases holds enough persons. Too small ones are; that there are none is only known if both
+    hold the source's rows.
+    """
+    if joint.is_known or below.value:
+        return _finding(JOINT, 0, below.value, met=not below.value, persons=below.persons)
+    sentence = "What both releases tell together was not counted: the rows of one are not those of the source."
+    return Finding(JOINT, 0, None, None, sentence)
+
+
 def met_by_source() -> list[Finding]:
     """The findings on a source of which every row is where it belongs: what a report may tell without one at hand."""
     nothing, nowhere = CountedFigure(0, 0), Share(0, 0)
@@ -300,26 +303,3 @@ def journalist_figures(
         int(np.count_nonzero(population < sizes)),
     )
     return risk, population
-
-
-def joint_cells(request: Request, here: IntArray, source: AuditedTable, persons: RowPersons) -> result.JointCells:
-    """Count the persons of the source in every cell of two releases, by their groups `here` and in the other; rows that
-    one of these does not hold (-1) are in no cell.
-    """
-    other = request.other
-    assert other is not None
-    table = open_table(other.data, missing=request.missing, label="the other release")
-    released = open_released(table, other.quasi_identifiers)
-    meanings = other.meanings if other.meanings is not None else guess_meanings(released, source)
-    if other.tree is not None:
-        boxes = read_representatives(released, meanings, other.tree)[1]
-    else:
-        boxes = boxes_of(released, read_columns(released, meanings))
-    if boxes is None:
-        raise DataError("The labels of the other release are not understood: give the meaning of its columns.")
-    there = locate_source(boxes, source, quasi_identifiers=list(released.columns), **other.left_out).group
-    both = (here >= 0) & (there >= 0)
-    sides = [Coded(side[both], int(side.max(initial=0)) + 1) for side in (here, there)]
-    cells, first = numbered(join_codes(sides, int(np.count_nonzero(both)))[0])
-    sizes = group_sizes(persons_in_groups(persons.only(both), cells - 1, len(first)), request.k)
-    return result.JointCells(sizes.groups, sizes.smallest, sizes.groups_below_k, sizes.persons_below_k)

@@ -16,22 +16,19 @@ import polars as pl
 
 from anonfit.auditing import findings
 from anonfit.auditing.boxes import LabelBoxes
-from anonfit.auditing.coding import BoolArray, Evidence, IntArray, RowPersons, read_persons
+from anonfit.auditing.coding import Evidence, IntArray, RowPersons, read_persons
 from anonfit.auditing.counting import CountedRows, GroupCounter, GroupCounts, frequent_labels, group_sizes
 from anonfit.auditing.hashing import Hashers, KeyTally, aligned, aligned_texts
-from anonfit.auditing.reading import AuditedTable, is_text_file, open_table, require_columns
-from anonfit.auditing.regions import ObservedValues, observed_groups, read_representatives
+from anonfit.auditing.joint import joint_cells
+from anonfit.auditing.placing import Space, left_out_groups, open_data, open_source, read_space
+from anonfit.auditing.reading import AuditedTable, require_columns
 from anonfit.auditing.released import (
     Released,
     RowOrder,
-    boxes_of,
-    check_labels,
-    guess_meanings,
     open_released,
-    read_columns,
 )
 from anonfit.auditing.request import Request, check_request
-from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, JointCells, LabelCheck, SetSizes, Share
+from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, SetSizes, Share
 from anonfit.auditing.source import SourceRows, compare_rows
 from anonfit.errors import DataError, refuse_fork
 
@@ -62,84 +59,13 @@ def audit_request(request: Request) -> Audit:
     require_columns(table, [request.count] if request.count else [], purpose="the count column")
     released = open_released(table, request.quasi_identifiers, request.rows_at_once)
     counting = GroupCounter(request, released, left_out_groups(released, request))
-    return _AuditRun(request, released, _open_source(released, request), counting).run()
+    return _AuditRun(request, released, open_source(released, request), counting).run()
 
 
 def _can_read_in_batches(request: Request) -> bool:
     """Whether all that is asked can be found from some rows at a time."""
     guessing = request.source is not None and request.meanings is None
     return request.entity is None and request.other is None and request.population is None and not guessing
-
-
-def open_data(request: Request, *, lazily: bool = False) -> AuditedTable:
-    """The table that is audited; in a file of a release only an empty field means missing, in a typed one nothing."""
-    missing: tuple[str, ...] = request.missing
-    if request.is_release:
-        missing = ("",) if is_text_file(request.data) else ()
-    return open_table(request.data, missing=missing, lazily=lazily)
-
-
-def _open_source(released: Released, request: Request) -> SourceRows | None:
-    """The source, with the columns that the audit needs, and missing values as the release took them for such."""
-    if request.source is None:
-        return None
-    table = open_table(
-        request.source,
-        missing=request.missing,
-        label="the source",
-        lazily=not released.is_whole,
-        stripped=request.stripped,
-        columns=list(released.columns),
-        codes=request.codes,
-        care=request.care,
-        layout=request.layout,
-    )
-    if request.keys is not None and not table.is_text:
-        # A text file of a release cannot tell an empty text from a missing one.
-        table = replace(table, keys=frozenset(request.keys), rest=("",) if is_text_file(request.data) else ())
-    require_columns(table, released.columns, purpose="a quasi-identifier")
-    others = request.other.quasi_identifiers if request.other else ()
-    persons = [name for name in (request.entity, request.count) if name]
-    table = table.only([*released.columns, *released.raw, *persons, *others])
-    if released.is_whole:
-        kinds = {name: meaning.type for name, meaning in (request.meanings or {}).items()}
-        table = table.loaded(name for name in released.columns if kinds.get(name) in ("nominal", "ordinal"))
-    return SourceRows(table, request, tuple(released.columns), request.rows_at_once)
-
-
-def left_out_groups(released: Released, request: Request) -> BoolArray | None:
-    """The groups of a foreign file that are rows which another tool suppressed; None: there are none of them. In a
-    release, a star in every column is a region like any other.
-    """
-    if request.meanings is not None:
-        return None
-    suppressed = released.suppressed
-    return suppressed if suppressed.any() and not suppressed.all() else None
-
-
-_Space = tuple[LabelCheck | None, LabelBoxes | None, ObservedValues | None]
-"""What is wrong with the labels (None: nothing is known of their meaning); the boxes of the groups in the space of raw
-values (None: some labels are not understood); and, of labels that tell what records have, what takes these in."""
-
-
-def _read_space(released: Released, request: Request, source: SourceRows | None) -> _Space:
-    """Read the labels as far as they have a meaning."""
-    if request.regions == "any" and request.tree is None and source is None and request.population is None:
-        return None, None, None
-    meanings, tree = request.meanings, request.tree
-    if meanings is None:
-        meanings = {} if source is None else guess_meanings(released, source.table)
-    if request.representatives and tree is not None:
-        return *read_representatives(released, meanings, tree), None
-    columns = read_columns(released, meanings, None if request.meanings is None else request.regions)
-    if request.regions == "observed" and tree is not None:
-        strangers, regions, seen = observed_groups(columns, tree, released.groups)
-        labels = check_labels(columns, None, request.regions, None)
-        return replace(labels, overlapping=0 if regions else None, no_region=strangers), regions, seen
-    boxes = boxes_of(released, columns, without=left_out_groups(released, request))
-    if request.meanings is None:
-        return None, boxes, None
-    return check_labels(columns, boxes, request.regions, tree), boxes, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +85,7 @@ class _AuditRun:
         hashing: Future[Hashers] | None = None
         compared = None
         with ThreadPoolExecutor(4) as pool:
-            reading = pool.submit(_read_space, released, self.request, source)
+            reading = pool.submit(read_space, released, self.request, source)
             if source is not None and (not released.is_whole or released.rows <= _ROWS_SIDE_BY_SIDE):
                 hashing = pool.submit(Hashers.of, released, source.table)
             file = pool.submit(self._read_file, pool, reading, hashing)
@@ -177,13 +103,15 @@ class _AuditRun:
                 # Persons were counted on rows of the source, and not all of these are in the file.
                 counted = self.counting.count(map(self._rows_of_file, released.batches()), released.raw)
         audit = replace(self._figures(counted, boxes), labels=labels, source=compared, sorted=is_sorted)
+        if source is not None and compared is not None and self.request.other is not None:
+            audit = replace(audit, joint=joint_cells(self.request, self.request.other, source, compared))
         judged = self._judged(audit)
         if counted.evidence.persons.entities is None or not self.request.k:
             return judged
         return replace(judged, _rounded=self._judged(self._rounded(audit, counted.evidence)))
 
     def _read_file(
-        self, pool: ThreadPoolExecutor, reading: Future[_Space], hashing: Future[Hashers] | None
+        self, pool: ThreadPoolExecutor, reading: Future[Space], hashing: Future[Hashers] | None
     ) -> tuple[GroupCounts | None, bool | None, KeyTally | None]:
         """One reading of the file: what is counted, whether it is sorted and, of batches, the keys of its rows."""
         released, entity = self.released, self.request.entity
@@ -238,7 +166,7 @@ class _AuditRun:
     # --- figures --------------------------------------------------------------------------------------------------
 
     def _figures(self, counted: GroupCounts, boxes: LabelBoxes | None) -> Audit:
-        """All figures but those on labels, on the source and on the order of rows."""
+        """All figures but those on labels, on the source, on another release and on the order of rows."""
         request, released, evidence = self.request, self.released, counted.evidence
         sizes, entities = evidence.sizes, evidence.persons.entities is not None
         rows_of_run = np.diff(released.runs.ends, prepend=0)
@@ -259,7 +187,7 @@ class _AuditRun:
             raw_columns=counted.raw_columns,
             labels=None,
             source=None,
-            joint=self._joint(),
+            joint=None,
             sorted=None,
             findings=(),
             notes=self._notes(evidence),
@@ -280,17 +208,6 @@ class _AuditRun:
                 sizes = np.where(sizes < demand.k, 0, np.maximum(sizes // step * step, demand.k))
             measured.append(SetSizes(demand.columns, demand.k, group_sizes(sizes, demand.k)))
         return tuple(measured)
-
-    def _joint(self) -> JointCells | None:
-        """Cells of two releases; both are found by their labels."""
-        request, source = self.request, self.source
-        if request.other is None or source is None:
-            return None
-        if source.boxes is None:
-            raise DataError(
-                "The labels of the data are not understood: give the meaning of its columns to compare two releases."
-            )
-        return findings.joint_cells(request, source.groups(), source.table, self._persons(source.table))
 
     def _persons(self, table: AuditedTable) -> RowPersons:
         """Whom the rows of a table stand for; without a column that says whose they are, each counts."""

@@ -13,6 +13,7 @@ from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal
 
+from anonfit.auditing.coding import IntArray, RowPersons
 from anonfit.auditing.meanings import TYPES, LabelMeaning, LabelType, number
 from anonfit.auditing.models import MAX_CONFIDENCE, MODELS, DiversityMeasure
 from anonfit.auditing.recoding import RegionGrid, RegionTree
@@ -65,13 +66,11 @@ def read_threshold(given: str | float | Threshold) -> Threshold:
 
 @dataclass(frozen=True, slots=True)
 class OtherRelease:
-    """A second release of the same table."""
+    """A second release of the same table: where the rows of the source lie in it."""
 
-    data: object
-    quasi_identifiers: tuple[str, ...]
-    meanings: Mapping[str, LabelMeaning] | None  # None: guessed from the source
-    left_out: Mapping[str, Any] = field(default_factory=dict)  # as of `Request`
-    tree: RegionTree | RegionGrid | None = None  # that its representatives follow from; None: it has labels
+    group: IntArray  # (row of the source) -1: in none
+    persons: RowPersons | None  # (row of the source) None: it does not say whose the rows are
+    holds_source: bool  # whether its rows are those of the source inside its labels, all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +116,7 @@ class Request:
     leaves_out_unknown: bool = False  # and rows with a value that the recoding does not know: they lie in no region
     missing: tuple[str, ...] = ("",)  # texts that mean missing
     codes: Mapping[str, tuple[str, ...]] | None = None  # values that mean missing in single columns of the source
+    beside: tuple[str, ...] = ()  # columns of another release: the header of the source has them, too
     care: str | None = None  # the source is read with care, by this decimal sign where numbers read in two ways
     layout: Mapping[str, Any] = field(default_factory=dict)  # of a text file that is the source: encoding, skip_rows
     keys: tuple[str, ...] | None = None  # and in which columns of the source, where it has types; None: in all
@@ -149,8 +149,6 @@ def check_request(request: Request) -> None:
             "the sample has doubles in the population, and dividing by the fraction takes that for granted. Give the "
             "population itself (population=…, --population FILE), or go by the prosecutor's risk, which is never lower."
         )
-    if request.other is not None and request.source is None:
-        raise DataError("Comparing two releases needs the source: only its rows say who is in both labels.")
     if request.withheld is not None and request.source is None:
         raise DataError("Counting withheld rows needs the source.")
     if request.attacker == "journalist" and request.population is None:

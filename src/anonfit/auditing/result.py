@@ -309,15 +309,23 @@ class SourceCheck:
     in_vain: int = field(default=0, metadata=APART)  # those withheld though their groups meet all demands
     not_observed: int = field(default=0, metadata=APART)  # groups whose labels are not what their records have
 
+    @property
+    def misplaced(self) -> int:
+        """Rows that keep the groups from being the source's rows inside their labels, all of them."""
+        return self.unmatched.persons + self.absent_inside.persons + self.in_several.persons
+
 
 @dataclass(frozen=True, slots=True)
 class JointCells:
-    """Two releases of one table: the cells (label here, label there) that hold fewer than k persons."""
+    """Two releases of one table: the cells (group here, group there) that hold fewer than k persons. That a release
+    does not hold a person is a group, too: whoever has both sees whom only one of them holds.
+    """
 
     cells: int
     smallest: int | None = field(metadata=PERSONS)
     cells_below_k: CountedFigure | None
     persons_below_k: Share | None
+    is_known: bool = field(default=True, metadata=APART)  # False: one of them does not hold the source's rows
 
 
 @dataclass(frozen=True, slots=True)
