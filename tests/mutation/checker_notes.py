@@ -59,15 +59,20 @@ def codebook(release: Release, said: dict[str, Any], text: str) -> None:
             kind = "text" if name in release.manifest["data"]["texts"] else "number, date or truth value"
             role = ROLES[release.spec["columns"][name]["role"]]
             means = titled(release, name, "the value of the record; empty: missing")
-            lines.writerow([name, name, role, kind, means, "", "", "", ""])
+            lines.writerow([harmless(name), harmless(name), role, kind, harmless(means), "", "", "", ""])
             continue
         place, column = of[name]
         means = meaning(release, column) if name == column.name else BOUNDS[name.removeprefix(f"{column.name}_")]
         means = titled(release, column.name, means)
         count = different[column.name]
-        begin = [name, column.name, ROLES["quasi-identifier"], type_of(column), means, "" if count is None else count]
-        lines.writerow([*begin, *described(column, place)])
+        begin = [harmless(name), harmless(column.name), ROLES["quasi-identifier"], type_of(column), harmless(means)]
+        lines.writerow([*begin, "" if count is None else count, *described(column, place)])
     need(text == written.getvalue(), "the codebook says something else")
+
+
+def harmless(cell: str) -> str:
+    """What begins as a formula has a sign before it."""
+    return "'" + cell if cell[:1] in tuple("=+-@\t\r") else cell
 
 
 def titled(release: Release, name: str, means: str) -> str:
@@ -91,7 +96,7 @@ def described(column: Column, place: int) -> list[str]:
     if column.kind == "leaves":
         return ["", "", f"recoding.json: columns[{place}].taxonomy"]
     if column.kind == "words":
-        return [" < ".join(column.order), "", ""]
+        return [harmless(" < ".join(column.order)), "", ""]
     between = {"whole": "whole numbers", "number": "numbers", "date": "days", "time": "moments"}[scale_of(column)]
     domain = "" if column.domain is None else " to ".join(map(column.text, column.domain))
     return [domain, f"{len(column.cuts)} between {between}", ""]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,11 @@ import polars as pl
 import pytest
 
 import anonfit as af
+from anonfit.spec.parse import spec_of
 from waivers import waived
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "mutation"))
+from checker import check
 
 ROWS = 240
 
@@ -132,3 +137,25 @@ def test_a_release_of_an_earlier_version_has_no_notes(people: pl.DataFrame, tmp_
     found = af.audit_release(folder)
     assert found.passed
     assert "report notes" not in [finding.name for finding in found.findings]
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_words_of_others_are_no_formulas_in_the_codebook(tmp_path: Path, kind: str) -> None:
+    """The codebook is CSV, whatever the data file is."""
+    frame = pl.DataFrame({"age": list(range(30)) * 2, "=1+cmd": [1, 2] * 30, "size": ["-s", "l"] * 30})
+    frame.write_parquet(tmp_path / "people.parquet")
+    columns = {
+        "age": {"role": "quasi-identifier", "title": '=HYPERLINK("http://evil")', "domain": [-5, 99]},
+        "=1+cmd": {"role": "insensitive", "title": "@x"},
+        "size": {"role": "quasi-identifier", "type": "ordinal", "order": ["-s", "l"]},
+    }
+    tables = {"version": 1, "data": {"source": "people.parquet"}, "columns": columns, "privacy": {"k": 5}}
+    spec = spec_of({**tables, "output": {"format": kind}}, folder=tmp_path)
+    af.run(spec, tmp_path / "out")
+    lines = codebook(tmp_path / "out")
+    assert lines["age"]["means"].startswith("'=HYPERLINK")
+    assert lines["age"]["domain"] == "-5 to 99"
+    assert (lines["'=1+cmd"]["of"], lines["'=1+cmd"]["means"][:4]) == ("'=1+cmd", "'@x:")
+    assert lines["size"]["domain"] == "'-s < l"
+    assert af.audit_release(tmp_path / "out", source=frame).passed
+    assert check(tmp_path / "out").faults == ()

@@ -12,9 +12,11 @@ import pytest
 from coding import SECRET, coded, column, decoded
 
 from anonfit.errors import DataError, TaxonomyError
+from anonfit.privacy.coding import _positions as sensitive_positions
 from anonfit.tables.codebook import column_type, typed
 from anonfit.tables.schema import ColumnType, NominalSplit, SplitMode, texts_of
 from anonfit.tables.taxonomy import Taxonomy
+from anonfit.tables.taxonomy_builders import dates
 
 # --- declared types ---------------------------------------------------------------------------------------------
 
@@ -115,6 +117,21 @@ def test_times_of_day_are_names() -> None:
 
 
 # --- values outside what is declared ----------------------------------------------------------------------------
+
+
+def test_texts_under_a_taxonomy_of_dates_need_their_type() -> None:
+    """A column of a text file that has a taxonomy is read as texts."""
+    months = dates(date(1990, 1, 1), date(1991, 12, 31), levels=["month", "year"])
+    days = pl.Series("x", ["1990-03-11", "1991-05-07"])
+    advice = 'not in its taxonomy.*the leaves are dates: write type = "date" for it, or mend the data'
+    with pytest.raises(TaxonomyError, match=advice) as error:
+        coded(days, taxonomy=months)
+    assert "1990-03" not in str(error.value)
+    with pytest.raises(TaxonomyError, match=advice):
+        sensitive_positions(days, ColumnType.NOMINAL, (), months)
+    assert decoded(coded(days, taxonomy=months, type=ColumnType.DATE)) == ["1990-03", "1991-05"]
+    with pytest.raises(TaxonomyError, match="add them there or mend the data"):
+        coded(days, taxonomy=Taxonomy.flat(["1990-03", "unknown"]))
 
 
 def test_values_outside_the_taxonomy_are_counted_for_the_column() -> None:

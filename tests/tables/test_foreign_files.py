@@ -82,7 +82,9 @@ def test_a_total_below_and_names_that_stand_twice_are_refused(tmp_path: Path) ->
         sheet = book.add_worksheet()
         for place, row in enumerate((["age", "age"], [1, 2], [3, 4])):
             sheet.write_row(place, 0, row)
-    with pytest.raises(DataError, match=r"u\.xlsx: in line 1, column names stand twice: 'age'.*header = false"):
+    with pytest.raises(
+        DataError, match=r"u\.xlsx: in line 1, column names stand twice: those of columns .*header = false"
+    ):
         read_table(tmp_path / "u.xlsx", ReadOptions())
 
 
@@ -214,8 +216,8 @@ def test_broken_files_are_refused_in_these_words(tmp_path: Path, name: str) -> N
         ({"sheet": "x"}, "t.xlsx has no sheet 'x'; it has 'a'."),
         (
             {"header_row": 2},
-            "t.xlsx: in line 2, column names stand twice: '1'; rename them, or write header = false and skip_rows = 2 "
-            "in [data].",
+            "t.xlsx: in line 2, column names stand twice: those of columns 1, 2; rename them, or write header = false "
+            "and skip_rows = 2 in [data].",
         ),
     ],
 )

@@ -35,6 +35,8 @@ _BEGIN = (
     b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
 )
 _END = b"</sheetData></worksheet>"
+_WHOLE = ("F8.0", "%12.0g")
+"""How files of SPSS and Stata show whole numbers."""
 _WRITING = "the moment of writing"
 
 
@@ -107,6 +109,11 @@ def statistics_faults(path: Path, titles: Mapping[str, str]) -> set[str]:
         if set(frame[name].drop_nulls()) != set(words) or list(words.items()) != list(enumerate(ordered, start=1)):
             faults.add(UNUSED)
     frame = frame.with_columns(pl.col(list(labels)).cast(pl.Int32)) if labels else frame
+    # Of numbers that are all missing, the library reads no type, but writes one.
+    empty = [column.name for column in frame if column.dtype == pl.Null]
+    frame = frame.with_columns(
+        pl.col(name).cast(pl.Int32 if about.original_variable_types[name] in _WHOLE else pl.Float64) for name in empty
+    )
     options: dict[str, Any] = {"row_compress": True} if kind == "sav" else {"version": 14}
     options["column_labels"] = {name: title[:80] for name, title in titles.items()}
     with TemporaryDirectory() as place:
@@ -130,6 +137,6 @@ def _labels(about: Any) -> dict[str, dict[Any, str]]:
     return {name: words for name, words in about.variable_value_labels.items() if words}
 
 
-def _in_order(text: str) -> list[tuple[str, float]]:
-    """Texts by the numbers in them."""
-    return [(word, float(number or -1)) for word, number in re.findall(r"(\D*)(\d+(?:\.\d+)?|$)", text)]
+def _in_order(text: str) -> tuple[list[tuple[str, float]], str]:
+    """Texts by the numbers in them, and those with the same numbers as texts."""
+    return [(word, float(number or -1)) for word, number in re.findall(r"(\D*)(\d+(?:\.\d+)?|$)", text)], text

@@ -15,9 +15,9 @@ from anonfit.errors import DataError, TaxonomyError
 from anonfit.privacy.models import DiversityModel, SensitiveColumn
 from anonfit.tables.codebook import code_column, column_type, typed
 from anonfit.tables.scales import LARGEST_NUMBER, FixedPoint, fixed_point
-from anonfit.tables.schema import Codes, Column, ColumnType, Domain, OrderedDomain, Role, name_positions
+from anonfit.tables.schema import ADVICE, Codes, Column, ColumnType, Domain, OrderedDomain, Role, name_positions
 from anonfit.tables.taxonomy import Taxonomy
-from anonfit.tables.taxonomy_leaves import leaf_positions
+from anonfit.tables.taxonomy_leaves import advice_of, leaf_positions
 
 ON_A_SCALE = (ColumnType.CONTINUOUS, ColumnType.DATE)
 
@@ -129,9 +129,10 @@ def _positions(
 ) -> NDArray[np.int64]:
     """Where each value, given in its natural order, stands in the declared one."""
     error: type[DataError | TaxonomyError]
+    advice = ADVICE
     if taxonomy is not None:
         positions = leaf_positions(taxonomy, distinct, column=distinct.name)
-        where, error = "taxonomy", TaxonomyError
+        where, error, advice = "taxonomy", TaxonomyError, advice_of(taxonomy, distinct)
     elif kind == ColumnType.ORDINAL:
         positions = name_positions(order, distinct)
         where, error = "order", DataError
@@ -141,8 +142,8 @@ def _positions(
     if unknown:
         # Nobody should learn the values of a sensitive column, so they are counted, not named.
         raise error(
-            f"column '{distinct.name}': {unknown} of its {len(distinct)} distinct value(s) are not in its {where}; add "
-            "them there or mend the data."
+            f"column '{distinct.name}': {unknown} of its {len(distinct)} distinct value(s) are not in its {where}; "
+            f"{advice}."
         )
     return positions.astype(np.int64)
 

@@ -25,9 +25,9 @@ from anonfit.spec.parse import refuse_open
 from anonfit.spec.settings import OUTPUT
 from anonfit.tables.databases import database_source
 from anonfit.tables.layout import LAYOUT, OF_TEXTS, given_layout
-from anonfit.tables.reading import ReadOptions, column_names, read_table
+from anonfit.tables.reading import ReadOptions, column_names, files_of, read_table
 from anonfit.tables.schema import Column, ColumnType, NominalSplit, Role, Schema
-from anonfit.tables.sources import KINDS, SOURCES, is_database
+from anonfit.tables.sources import KINDS, SOURCES, format_of, is_database
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_files import read_taxonomy
 from anonfit.workload.targets import TargetRequest, Workload
@@ -104,17 +104,22 @@ def _column(spec: Spec, name: str, declared: ColumnSpec) -> Column:
     return Column(name, declared.role, taxonomy=taxonomy, split=split, **settings)
 
 
-def schema_of(spec: Spec, names: Sequence[str]) -> Schema:
-    """The role of every column of the table; all that is missing or unknown is reported together."""
+def schema_of(spec: Spec, names: Sequence[str], *, guessed: bool = False) -> Schema:
+    """The role of every column of the table; all that is missing or unknown is reported together. Names of a line that
+    was only guessed to be a header, and of which the spec knows none, may be a person's values: they are not told.
+    """
+    hidden = guessed and not any(name in names for name in spec.columns)
+    unsure = "if its names do not stand in the first line, write header = false in [data], else header = true."
     faults = [
-        f"columns.{name}: the table has no such column; {did_you_mean(name, names)}"
+        f"columns.{name}: the table has no such column; {unsure if hidden else did_you_mean(name, names)}"
         for name in spec.columns
         if name not in names
     ]
     without = [name for name in names if name not in spec.columns]
     if without and spec.data.default_role is None:
+        which = "" if hidden else f": {listed(without, 20)}"
         faults.append(
-            f"{len(without)} column(s) have no role: {listed(without, 20)}; give each a role, or write "
+            f"{len(without)} column(s) have no role{which}; give each a role, or write "
             'default_role = "insensitive" in [data].'
         )
     if "" in names:
@@ -135,15 +140,18 @@ def reading_of(spec: Spec, source: Any) -> tuple[Schema, ReadOptions]:
     """The schema of a source, and how its rows are read; identifiers are not even read."""
     codes = {name: column.missing for name, column in spec.columns.items() if column.missing}
     options = ReadOptions(**given_layout(spec.data), missing=spec.data.missing, missing_in=codes)
-    schema = schema_of(spec, column_names(source, options))
+    names = column_names(source, options)
+    guessed = isinstance(source, str | Path) and options.header is None and options.header_row is None
+    guessed = guessed and "header" in format_of(files_of(source)[0]).layout
+    schema = schema_of(spec, names, guessed=guessed)
     wanted = tuple(column.name for column in schema.columns if column.role != Role.IDENTIFIER)
     divided = _divided(spec, schema)
     kinds = (ColumnType.NOMINAL, ColumnType.ORDINAL)
     # Values that are names: a text file must not turn 01 into 1.
     texts = [column for column in divided if column.type in kinds or (column.type is None and column.taxonomy)]
     sets = {"texts": texts, "clean": divided, "raw": schema.released_raw}
-    names: Any = {setting: frozenset(column.name for column in columns) for setting, columns in sets.items()}
-    return schema, replace(options, columns=wanted, **names)
+    chosen: Any = {setting: frozenset(column.name for column in columns) for setting, columns in sets.items()}
+    return schema, replace(options, columns=wanted, **chosen)
 
 
 def read_rows(spec: Spec, schema: Schema, source: Any) -> pl.DataFrame:

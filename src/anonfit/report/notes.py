@@ -53,7 +53,8 @@ def codebook_text(report: Json, manifest: Json, columns: Sequence[RecodedColumn]
         if source not in recoded:
             kind = "text" if name in manifest["data"]["texts"] else "number, date or truth value"
             means = "the value of the record; empty: missing"
-            lines.writerow((name, source, role, kind, _titled(declared[source], means), *[""] * 4))
+            means = _titled(declared[source], means)
+            lines.writerow((_harmless(name), _harmless(source), role, kind, _harmless(means), *[""] * 4))
             continue
         place, column = recoded[source]
         if isinstance(column, OrdinalCells):
@@ -62,9 +63,14 @@ def codebook_text(report: Json, manifest: Json, columns: Sequence[RecodedColumn]
             kind = "name" if isinstance(column, NominalCells) else _TYPES[column.scale]
         labels = "" if different[source] is None else different[source]
         means = _BOUNDS[end] if end else _meaning(column, output)
-        means = _titled(declared[source], means)
-        lines.writerow((name, source, role, kind, means, labels, *_described(column, place)))
+        begin = (_harmless(name), _harmless(source), role, kind, _harmless(_titled(declared[source], means)))
+        lines.writerow((*begin, labels, *_described(column, place)))
     return text.getvalue()
+
+
+def _harmless(cell: str) -> str:
+    """Words that somebody wrote, so that no spreadsheet takes them for a formula."""
+    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
 def _titled(declared: Json, means: str) -> str:
@@ -83,7 +89,7 @@ def _described(column: RecodedColumn, place: int) -> tuple[str, str, str]:
     if isinstance(column, NominalCells):
         return "", "", f"recoding.json: columns[{place}].taxonomy"
     if isinstance(column, OrdinalCells):
-        return " < ".join(column.order), "", ""
+        return _harmless(" < ".join(column.order)), "", ""
     domain = f"{cut_text(column.domain[0])} to {cut_text(column.domain[1])}" if column.domain else ""
     return domain, f"{len(column.cuts)} between {_BETWEEN[column.scale]}", ""
 

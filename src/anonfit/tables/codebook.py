@@ -18,7 +18,7 @@ from anonfit.tables.frames import categorized
 from anonfit.tables.scales import Scale, on_axis, parse_cut, scale_of, thresholds
 from anonfit.tables.schema import Codes, Column, ColumnType, Domain, NominalDomain, NominalSplit, code_dtype
 from anonfit.tables.taxonomy import ROOT, Taxonomy
-from anonfit.tables.taxonomy_leaves import leaf_positions
+from anonfit.tables.taxonomy_leaves import advice_of, leaf_positions
 
 PersonCounter = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
 """Given a group number for each row and the number of groups: how many persons each group has."""
@@ -198,7 +198,8 @@ def _code_nominal(column: Column, values: pl.Series, persons: PersonCounter, k: 
     has_missing = values.null_count() > 0
     if column.taxonomy is not None:
         positions = leaf_positions(column.taxonomy, distinct, column=column.name)
-        schema.require_known(positions, distinct, rows, where="its taxonomy", error=TaxonomyError)
+        advice = advice_of(column.taxonomy, distinct)
+        schema.require_known(positions, distinct, rows, where="its taxonomy", error=TaxonomyError, advice=advice)
         # Numbers and dates are matched with the leaves by value, all else by name.
         scale = scale_of(values.dtype)
         kind = {None: ColumnType.NOMINAL, Scale.NUMBER: ColumnType.CONTINUOUS}.get(scale, ColumnType.DATE)

@@ -38,11 +38,7 @@ def check_target(address: Address, table: str, *, replace: bool) -> None:
             raise ReleaseError(f"{Path(address.place).parent}: there is no such folder to write a database into.")
         return
     with _writing(address, table) as connection:
-        if _columns(connection, address.kind, table) is not None and not replace:
-            raise ReleaseError(
-                f"the {address.kind} table '{table}' is already there; choose another name, or allow to replace it "
-                "(--replace)."
-            )
+        _columns_there(connection, address.kind, table, replace=replace)
 
 
 def may_be_read(source: DatabaseSource, address: Address, table: str) -> bool:
@@ -62,19 +58,19 @@ def write_to_database(
     """Write frames of one schema to a table (perhaps after the name of its database schema and a dot), in their order,
     all of them or nothing; one that is there is replaced only if it may be.
     """
-    check_target(address, table, replace=replace)
     types = {name: _sent(dtype, address.kind) for name, dtype in schema.items()}
     parts = (part.cast(pl.Schema(types)) for frame in frames for part in frame.iter_slices(ROWS_AT_ONCE))
-    with _writing(address, table) as connection:
+    with _writing(address, table, begin="BEGIN IMMEDIATE") as connection:
+        there = _columns_there(connection, address.kind, table, replace=replace)
         exchange = _to_duckdb if address.kind == "duckdb" else _exchange
-        exchange(connection, address, table, parts, types)
+        exchange(connection, address, table, parts, types, there)
 
 
 @contextmanager
-def _writing(address: Address, table: str) -> Iterator[Any]:
+def _writing(address: Address, table: str, *, begin: str = "BEGIN") -> Iterator[Any]:
     """A connection that writes in one transaction; an error of it holds no address and no value."""
     try:
-        with connected(address, to_write=True) as connection:
+        with connected(address, to_write=True, begin=begin) as connection:
             yield connection
     except AnonfitError:
         raise
@@ -163,7 +159,10 @@ def _columns(connection: Any, kind: str, table: str) -> list[tuple[str, str]] | 
     """The names and types of a table's columns; None if there is no such table."""
     schema, _, name = table.rpartition(".")
     if kind == "duckdb":
-        query = "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? AND schema_name = ?"
+        query = (
+            "SELECT column_name, data_type FROM duckdb_columns() "
+            "WHERE lower(table_name) = lower(?) AND lower(schema_name) = lower(?)"  # as DuckDB compares names
+        )
         return connection.execute(query, [name, schema or "main"]).fetchall() or None
     import sqlalchemy as sa
 
@@ -172,6 +171,16 @@ def _columns(connection: Any, kind: str, table: str) -> list[tuple[str, str]] | 
         return None
     columns = inspector.get_columns(name, schema=schema or None)
     return [(column["name"], column["type"].compile(dialect=connection.dialect)) for column in columns]
+
+
+def _columns_there(connection: Any, kind: str, table: str, *, replace: bool) -> list[tuple[str, str]] | None:
+    """The columns of the table that is there, if there is one; refused if it may not be replaced."""
+    there = _columns(connection, kind, table)
+    if there is not None and not replace:
+        raise ReleaseError(
+            f"the {kind} table '{table}' is already there; choose another name, or allow to replace it (--replace)."
+        )
+    return there
 
 
 def _beside(table: str, end: str) -> str:
@@ -185,12 +194,14 @@ def _exchange(
     table: str,
     frames: Iterable[pl.DataFrame],
     types: Mapping[str, pl.DataType],
+    there: list[tuple[str, str]] | None,
 ) -> None:
-    """Write rows where nobody sees them yet, and let them take the place of the table's."""
+    """Write rows where nobody sees them yet, and let them take the place of those of the table that is there. If none
+    is, nothing is removed: of a table that appears meanwhile, the database refuses to take the name.
+    """
     import sqlalchemy as sa
 
     kind = address.kind
-    there = _columns(connection, kind, table)
     columns = [sa.Column(name, _sql_type(dtype, kind), autoincrement=False) for name, dtype in types.items()]
     wanted = [(column.name, column.type.compile(dialect=connection.dialect)) for column in columns]
     stays = there == wanted and kind in KEPT
@@ -241,7 +252,12 @@ def _rename(connection: Connection, kind: str, table: str, *, there: bool) -> No
 
 
 def _to_duckdb(
-    connection: Any, address: Address, table: str, frames: Iterable[pl.DataFrame], types: Mapping[str, pl.DataType]
+    connection: Any,
+    address: Address,
+    table: str,
+    frames: Iterable[pl.DataFrame],
+    types: Mapping[str, pl.DataType],
+    there: list[tuple[str, str]] | None,
 ) -> None:
     """Nobody else reads a DuckDB file while it is written."""
     name, tally = table_name(table, "duckdb"), _Tally()
@@ -251,7 +267,8 @@ def _to_duckdb(
         connection.execute(f"{statement} SELECT * FROM frame_to_write")  # noqa: S608 - the name is quoted
         connection.unregister("frame_to_write")
 
-    connection.execute(f"DROP TABLE IF EXISTS {name}")
+    if there is not None:
+        connection.execute(f"DROP TABLE {name}")
     run(f"CREATE TABLE {name} AS", pl.DataFrame(schema=types))
     for frame in frames:
         tally.add(frame)

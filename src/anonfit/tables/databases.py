@@ -51,8 +51,10 @@ def table_name(table: str, kind: str) -> str:
 
 
 @contextmanager
-def connected(address: Address, *, to_write: bool) -> Iterator[Any]:
-    """A connection in one transaction: of SQLAlchemy, or of DuckDB itself."""
+def connected(address: Address, *, to_write: bool, begin: str = "BEGIN") -> Iterator[Any]:
+    """A connection in one transaction: of SQLAlchemy, or of DuckDB itself. `begin` is how one of SQLite begins: at once
+    as the only one that writes, or when something is written.
+    """
     if address.kind == "duckdb":
         with _duckdb(address, to_write=to_write) as connection:
             yield connection
@@ -71,7 +73,7 @@ def connected(address: Address, *, to_write: bool) -> Iterator[Any]:
             connection.commit()
         with connection.begin():
             if address.kind == "sqlite":  # the driver would leave the making of tables out of a transaction
-                connection.exec_driver_sql("BEGIN")
+                connection.exec_driver_sql(begin)
             yield connection
 
 

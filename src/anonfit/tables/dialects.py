@@ -270,6 +270,18 @@ def is_rule(row: Sequence[str]) -> bool:
     return len(fields) > 1 and all(map(RULE.fullmatch, fields))
 
 
+def refuse_same_names(names: Sequence[str], line: int) -> None:
+    """Refuse columns of one name. They are counted, not named: a line that is taken for a header may be a record."""
+    times = Counter(names)
+    twice = [str(place) for place, name in enumerate(names, start=1) if times[name] > 1]
+    if twice:
+        more = f" and {len(twice) - 6} more" if len(twice) > 6 else ""
+        raise DataError(
+            f"in line {line}, column names stand twice: those of columns {', '.join(twice[:6])}{more}; rename them, or "
+            f"write header = false and skip_rows = {line} in [data]."
+        )
+
+
 def refuse_second_header(below: Records, types: Sequence[str], missing: frozenset[str]) -> None:
     """Refuse a table whose first record alone keeps a column from being numbers or dates: a second header, or units;
     and one with a line of words below an empty line, where what stands above it are numbers: another table.

@@ -212,16 +212,17 @@ def _rows(path: Path, cells: pl.DataFrame, layout: FileLayout) -> tuple[int | No
 
 
 def _check_names(path: Path, names: Sequence[str], line: int) -> None:
+    from anonfit.tables.dialects import refuse_same_names
+
     if not all(names[1:]):
         raise DataError(
             f"{path.name}: line {line} looks like a header, and a name in it is empty; mend it, or say where the names "
             "stand: header_row = N in [data]."
         )
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise DataError(
-            f"{path.name}: in line {line}, column names stand twice: {listed(twice)}; rename them, or write header = "
-            f"false and skip_rows = {line} in [data]."
-        )
+    try:
+        refuse_same_names(names, line)
+    except DataError as error:
+        raise DataError(f"{path.name}: {error}") from None
 
 
 def plain_values(frame: pl.DataFrame) -> pl.DataFrame:

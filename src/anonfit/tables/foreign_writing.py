@@ -161,12 +161,18 @@ def sink_workbook(rows: pl.LazyFrame, path: Path, _: Any = None) -> None:
                 if not name.endswith("sheet1.xml"):
                     continue
                 file.write(_sheet_rows(header))
-                written = 1
+                written, last = 1, header
                 for frame in rows.collect_batches(chunk_size=1 << 16, maintain_order=True):
                     written += len(frame)
                     if written > ROWS_OF_SHEET:
                         raise DataError(f"a sheet of Excel has at most {ROWS_OF_SHEET - 1:,} rows; use csv or parquet.")
-                    file.write(_sheet_rows(_holdable(frame, "xlsx")))
+                    last = _holdable(frame, "xlsx")
+                    file.write(_sheet_rows(last))
+                if last.tail(1).null_count().sum_horizontal().item() == last.width:
+                    raise DataError(
+                        "the last row has no value, and programs that read a sheet of Excel leave such rows out; use "
+                        "csv or parquet."
+                    )
                 file.write(b"</sheetData></worksheet>")
 
 
@@ -177,9 +183,10 @@ def _sheet_rows(frame: pl.DataFrame) -> bytes:
     return "".join(frame.select(row.alias("row")).to_series()).encode()
 
 
-def natural_key(text: str) -> list[Any]:
-    """Texts in the order of the numbers in them."""
-    return [float(part) if place % 2 else part for place, part in enumerate(re.split(r"(\d+(?:\.\d+)?)", text))]
+def natural_key(text: str) -> tuple[list[Any], str]:
+    """Texts in the order of the numbers in them; those with the same numbers ("1", "01") as texts."""
+    parts = re.split(r"(\d+(?:\.\d+)?)", text)
+    return [float(part) if place % 2 else part for place, part in enumerate(parts)], text
 
 
 def _coded(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, Any]]:

@@ -245,6 +245,10 @@ def name_positions(names: Sequence[str], values: pl.Series) -> NDArray[np.int32]
     return joined["position"].fill_null(-1).to_numpy(writable=True)
 
 
+ADVICE = "add them there or mend the data"
+"""What to do about values that a declared domain does not hold."""
+
+
 def require_known(
     positions: NDArray[np.int32],
     values: pl.Series,
@@ -252,9 +256,10 @@ def require_known(
     *,
     where: str,
     error: type[DataError | TaxonomyError],
+    advice: str = ADVICE,
 ) -> None:
-    """Refuse values that a declared domain (`where`, in words) does not hold. They are records' values, so they are
-    counted and their rows told, not named.
+    """Refuse values that a declared domain (`where`, in words) does not hold, with advice. They are records'
+    values, so they are counted and their rows told, not named.
 
     positions: (value,) the place of each distinct value in the domain, -1 for none; values: (value,); rows: (row,) the
     place of each row's value among them, after the last for a missing one.
@@ -264,7 +269,7 @@ def require_known(
         first = np.flatnonzero(np.append(positions < 0, False)[rows])[:3] + 1
         raise error(
             f"column '{values.name}': {unknown} of its {len(values)} distinct value(s) are not in {where} (first in "
-            f"row {', '.join(map(str, first.tolist()))}); add them there or mend the data."
+            f"row {', '.join(map(str, first.tolist()))}); {advice}."
         )
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from anonfit.errors import DataError, listed
+from anonfit.errors import DataError
 from anonfit.tables import dialects
 from anonfit.tables.dialects import Records, TextDialect
 from anonfit.tables.layout import (
@@ -343,12 +342,7 @@ class _Sniffing:
             return False, tuple(f"column_{index}" for index in range(1, expected + 1))
         names = [name.strip() for name in first]
         names[0] = names[0].lstrip("#").strip() if names[0].startswith("#") and len(names) > 1 else names[0]
-        if len(set(names)) < len(names):
-            twice = sorted(name for name, times in Counter(names).items() if times > 1)
-            raise DataError(
-                f"in line {line}, column names stand twice: {listed(twice)}; rename them, or write header = false and "
-                f"skip_rows = {line} in [data]."
-            )
+        dialects.refuse_same_names(names, line)
         return True, tuple(names)
 
     def _is_plain(self, encoding: str, start: int, records: Records, *, trailing: bool) -> bool:

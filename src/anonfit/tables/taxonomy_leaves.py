@@ -66,6 +66,19 @@ def leaf_positions(taxonomy: Taxonomy, values: pl.Series, *, column: str = "") -
     return positions
 
 
+def advice_of(taxonomy: Taxonomy, values: pl.Series) -> str:
+    """What to do about values that no leaf holds: texts are no dates, even if leaves are."""
+    import polars as pl
+
+    from anonfit.tables.schema import ADVICE
+
+    if isinstance(values.dtype, pl.String | pl.Categorical | pl.Enum):
+        read = partial(_moment, ticks_a_day=1)
+        if all(_interval(name, read) is not None for name in taxonomy.leaves):
+            return 'its values are texts, and the leaves are dates: write type = "date" for it, or mend the data'
+    return ADVICE
+
+
 def _positions(taxonomy: Taxonomy, values: pl.Series, column: str) -> NDArray[np.int32]:
     """The leaf position of each value, by the way of its type."""
     import polars as pl
