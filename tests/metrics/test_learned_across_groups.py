@@ -153,6 +153,7 @@ def test_what_is_learned_can_be_limited(tmp_path: Path) -> None:
     audit = af.audit_release(folder)
     assert audit.passed
     assert "attack_limit" in [finding.name for finding in audit.unchecked]
+    assert "attack_limit 0.9 of ill" in audit.claims
     assert af.load(folder)._draft.spec.privacy.attack_limit == 0.9
 
 

@@ -19,19 +19,21 @@ from anonfit.auditing.boxes import LabelBoxes
 from anonfit.auditing.coding import BoolArray, Evidence, IntArray, RowPersons, read_persons
 from anonfit.auditing.counting import CountedRows, GroupCounter, GroupCounts, frequent_labels, group_sizes
 from anonfit.auditing.hashing import Hashers, KeyTally, aligned, aligned_texts
+from anonfit.auditing.labels import Run
 from anonfit.auditing.reading import AuditedTable, is_text_file, open_table, require_columns
 from anonfit.auditing.regions import ObservedValues, observed_groups, read_representatives
 from anonfit.auditing.released import (
     Released,
     RowOrder,
     boxes_of,
+    cells_of,
     check_labels,
     guess_meanings,
     open_released,
     read_columns,
 )
 from anonfit.auditing.request import Request, check_request
-from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, JointCells, LabelCheck, SetSizes, Share
+from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, GroupCells, JointCells, LabelCheck, SetSizes, Share
 from anonfit.auditing.source import SourceRows, compare_rows
 from anonfit.errors import DataError, refuse_fork
 
@@ -116,29 +118,36 @@ def left_out_groups(released: Released, request: Request) -> BoolArray | None:
     return suppressed if suppressed.any() and not suppressed.all() else None
 
 
-_Space = tuple[LabelCheck | None, LabelBoxes | None, ObservedValues | None]
+_CellsOfGroups = dict[str, tuple[list[list[Run] | None], IntArray]]
+_Space = tuple[LabelCheck | None, LabelBoxes | None, ObservedValues | None, _CellsOfGroups | None]
 """What is wrong with the labels (None: nothing is known of their meaning); the boxes of the groups in the space of raw
-values (None: some labels are not understood); and, of labels that tell what records have, what takes these in."""
+values (None: some labels are not understood); of labels that tell what records have, what takes these in; and of a
+release whose labels say of which regions they are, the cells of each label and the label of each group."""
 
 
 def _read_space(released: Released, request: Request, source: SourceRows | None) -> _Space:
     """Read the labels as far as they have a meaning."""
     if request.regions == "any" and request.tree is None and source is None and request.population is None:
-        return None, None, None
+        return None, None, None, None
     meanings, tree = request.meanings, request.tree
     if meanings is None:
         meanings = {} if source is None else guess_meanings(released, source.table)
     if request.representatives and tree is not None:
-        return *read_representatives(released, meanings, tree), None
+        return *read_representatives(released, meanings, tree), None, None
     columns = read_columns(released, meanings, None if request.meanings is None else request.regions)
     if request.regions == "observed" and tree is not None:
         strangers, regions, seen = observed_groups(columns, tree, released.groups)
         labels = check_labels(columns, None, request.regions, None)
-        return replace(labels, overlapping=0 if regions else None, no_region=strangers), regions, seen
+        return replace(labels, overlapping=0 if regions else None, no_region=strangers), regions, seen, None
     boxes = boxes_of(released, columns, without=left_out_groups(released, request))
     if request.meanings is None:
-        return None, boxes, None
-    return check_labels(columns, boxes, request.regions, tree), boxes, None
+        return None, boxes, None, None
+    cells = (
+        {name: cells_of(column) for name, column in columns.items()}
+        if request.is_release and tree is not None
+        else None
+    )
+    return check_labels(columns, boxes, request.regions, tree), boxes, None, cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +171,7 @@ class _AuditRun:
             if source is not None and (not released.is_whole or released.rows <= _ROWS_SIDE_BY_SIDE):
                 hashing = pool.submit(Hashers.of, released, source.table)
             file = pool.submit(self._read_file, pool, reading, hashing)
-            labels, boxes, seen = reading.result()
+            labels, boxes, seen, cells = reading.result()
             if not released.is_whole:
                 file.result()  # batches of both tables at a time would need twice the memory
             if source is not None:
@@ -176,6 +185,8 @@ class _AuditRun:
                 # Persons were counted on rows of the source, and not all of these are in the file.
                 counted = self.counting.count(map(self._rows_of_file, released.batches()), released.raw)
         audit = replace(self._figures(counted, boxes), labels=labels, source=compared, sorted=is_sorted)
+        if cells is not None:
+            audit = replace(audit, groups=GroupCells(cells, counted.evidence.sizes))
         judged = self._judged(audit)
         if counted.evidence.persons.entities is None or not self.request.k:
             return judged

@@ -186,8 +186,12 @@ def _values(request: TargetRequest, column: Column, values: pl.Series) -> tuple[
     return numbers, True
 
 
-def attack_content(outcome: Attack, rule: Disclosure, *, roles: Mapping[str, Role] | None = None) -> dict[str, Any]:
-    """What came of an attack, as it may be told; None stands for a share that too few persons are in, or not in."""
+def attack_content(
+    outcome: Attack, rule: Disclosure, *, roles: Mapping[str, Role] | None = None, is_limited: bool = False
+) -> dict[str, Any]:
+    """What came of an attack, as it may be told; None stands for a share that too few persons are in, or not in. Where
+    what a model learns is limited, words say which of the two it is: the limit is held against them.
+    """
     inference = []
     for guesses in outcome.guesses:
         line = _guesses(guesses, rule, (roles or {}).get(guesses.column))
@@ -195,7 +199,7 @@ def attack_content(outcome: Attack, rule: Disclosure, *, roles: Mapping[str, Rol
             sure = _share(learned.sure, learned.persons, rule)
             line["learned"] = {
                 "at_least": SURE,
-                "sure": sure,
+                "sure": rule.share(learned.sure, learned.persons)["persons"] if is_limited and sure is None else sure,
                 "right": None if sure is None or not learned.sure else _share(learned.right, learned.sure, rule),
                 "sure_by_group": _share(learned.sure_by_group, learned.persons, rule),
             }
