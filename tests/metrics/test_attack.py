@@ -16,8 +16,9 @@ import pytest
 
 import anonfit as af
 from anonfit.metrics.attack import Attack, SoughtPersons, attack, attack_content, draw_persons, link
-from anonfit.metrics.inference import Guesses, ReleasedRecords, Secret
+from anonfit.metrics.inference import Guesses, LearnedClasses, ReleasedRecords, Secret
 from anonfit.privacy.disclosure import Disclosure
+from anonfit.report.words import attack_sentences
 from anonfit.tables.schema import Role
 from waivers import waived
 
@@ -225,6 +226,23 @@ def test_shares_of_few_persons_are_not_told() -> None:
     none_wrong = Guesses("illness", 100, False, of_group=100, of_others=9, of_table=50, of_other_rows=50)
     line = attack_content(made_up(none_wrong), Disclosure(10))["inference"][0]
     assert (line["accuracy"], line["accuracy_by_others"]) == (1.0, None)
+
+
+@pytest.mark.parametrize(
+    ("sure", "told"), [(3, "fewer than 10"), (95, "all but fewer than 10"), (0, 0.0), (50, 0.5), (100, 1.0)]
+)
+def test_under_a_limit_few_are_told_from_all_but_few(sure: int, told: object) -> None:
+    guesses = Guesses("illness", 100, False, of_group=50, of_others=50, of_table=50, of_other_rows=50)
+    outcome = made_up(guesses, learned={"illness": LearnedClasses(100, sure, sure, 0, sure, 0)})
+    line = attack_content(outcome, Disclosure(10), is_limited=True)
+    assert line["inference"][0]["learned"]["sure"] == told
+    [_, _, sentence] = attack_sentences(line)
+    assert (
+        f"sure of the value of {told if isinstance(told, str) else f'{told:.1%}'} of the persons"
+        in sentence.replace("\N{NO-BREAK SPACE}", "")
+    )
+    unlimited = attack_content(outcome, Disclosure(10))["inference"][0]["learned"]["sure"]
+    assert unlimited == (None if isinstance(told, str) else told)
 
 
 def test_few_who_are_not_linked_are_not_counted_out() -> None:

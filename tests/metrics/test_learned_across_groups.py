@@ -113,10 +113,10 @@ def test_a_rare_class_is_one_of_all_others() -> None:
 # --- what may be told --------------------------------------------------------------------------------------------
 
 
-def content(one: LearnedClasses, k: int = K) -> dict[str, Any]:
+def content(one: LearnedClasses, k: int = K, **words: bool) -> dict[str, Any]:
     guesses = Guesses("ill", 100, False, 50, 50, 50, 50)
     attack = Attack(100, 100, 100, 0.05, 0.1, 0.01, 0, (guesses,), learned={"ill": one})
-    found: dict[str, Any] = attack_content(attack, Disclosure(k))["inference"][0]["learned"]
+    found: dict[str, Any] = attack_content(attack, Disclosure(k), **words)["inference"][0]["learned"]
     return found
 
 
@@ -141,6 +141,22 @@ def test_figures_of_few_are_not_told(learned: LearnedClasses, told: tuple[float 
     assert (found["sure"], found["right"], found["sure_by_group"]) == told
 
 
+@pytest.mark.parametrize(
+    ("learned", "told"),
+    [
+        (LearnedClasses(100, 40, 25, 0, 40, 0), 0.4),
+        (LearnedClasses(100, 9, 9, 0, 9, 0), "fewer than 10"),
+        (LearnedClasses(100, 95, 95, 95, 0, 0), "all but fewer than 10"),
+        (LearnedClasses(100, 22, 22, 21, 1, 0), 0.21),
+        (LearnedClasses(100, 40, 40, 43, 0, 3), 0.43),
+        (LearnedClasses(100, 58, 40, 43, 18, 3), 0.61),
+        (LearnedClasses(100, 3, 3, 3, 0, 0), "fewer than 10"),
+    ],
+)
+def test_a_limit_is_held_against_what_few_do_not_change(learned: LearnedClasses, told: float | str) -> None:
+    assert content(learned, is_limited=True)["sure"] == told
+
+
 # --- what can be asked -------------------------------------------------------------------------------------------
 
 
@@ -158,6 +174,7 @@ def test_what_is_learned_can_be_limited(tmp_path: Path) -> None:
     audit = af.audit_release(folder)
     assert audit.passed
     assert "attack_limit" in [finding.name for finding in audit.unchecked]
+    assert "attack_limit 0.9 of ill" in audit.claims
     assert af.load(folder)._draft.spec.privacy.attack_limit == 0.9
 
 

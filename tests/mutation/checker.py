@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from checker_bounds import bounds_of_report, picture, texts_of_manifest
 from checker_labels import Wrong, need
 from checker_notes import NOTES, notes_of_release
 from checker_regions import read_observed
@@ -78,6 +79,7 @@ def files(release: Release) -> None:
 def claims(release: Release) -> None:
     """What is claimed is something: k, of all quasi-identifiers; the claimed rows are the file's."""
     spec, rows, manifest = release.spec, release.manifest["rows"], release.manifest
+    texts_of_manifest(release)
     need(release.sets, "nothing is claimed")
     need(release.spec["data"].get("missing_policy", "category") in ("category", "drop", "error"), "an unknown policy")
     output = spec["output"]
@@ -174,6 +176,8 @@ def report(release: Release) -> None:
     need(isinstance(said, dict) and said.get("format") == "anonfit report", "no report")
     try:
         report_of_release(release, said)
+        bounds_of_report(release, said)
+        picture(release, said.get("partition"))
         notes_of_release(release, said)
     except (KeyError, TypeError, IndexError, AttributeError, ValueError):
         raise Wrong("the report lacks a figure") from None

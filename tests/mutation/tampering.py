@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kinds of tampering that can be done to any release: what they share, and how one of them is planted.
 
-The kinds are in tampering_rows.py, tampering_labels.py, tampering_files.py and tampering_claims.py. Unlike the faults of test_audit_mutations.py, which are planted in releases that are known, these look for a place in
+The kinds are in tampering_rows.py, tampering_labels.py, tampering_files.py, tampering_claims.py and tampering_payloads.py. Unlike the faults of test_audit_mutations.py, which are planted in releases that are known, these look for a place in
 whatever release they are given; where there is none they raise `Inapplicable`. Hashes, counts, order and the figures of
 the report are mended afterwards, unless the tampering is about them.
 """
@@ -116,7 +116,7 @@ def tampered(original: Path, copy: Path, source: pl.DataFrame, name: str, seed: 
     shutil.copytree(original, copy)
     p = Planted(copy, Shape(lambda: source, {}))
     p.order = p.spec["output"]["order"] == "sorted"
-    rows, said = p.data, dict(p.manifest["audit"])
+    rows, said, recoding = p.data, dict(p.manifest["audit"]), json.dumps(p.recoding)
     try:
         after = KINDS[name](p, random.Random(seed))
     except Inapplicable:
@@ -127,7 +127,7 @@ def tampered(original: Path, copy: Path, source: pl.DataFrame, name: str, seed: 
     claimed = p.manifest["audit"] == said
     p.write()
     if claimed:
-        forge(p, source)
+        forge(p, source, same=p.data.equals(rows) and json.dumps(p.recoding) == recoding)
     if after is not None:
         after()
         if p.hashes:
@@ -136,8 +136,10 @@ def tampered(original: Path, copy: Path, source: pl.DataFrame, name: str, seed: 
     return True
 
 
-def forge(p: Planted, source: pl.DataFrame) -> None:
-    """Make the report tell what is now in the folder, and that all is well, as a forger who has the source would."""
+def forge(p: Planted, source: pl.DataFrame, *, same: bool) -> None:
+    """Make the report tell what is now in the folder, and that all is well, as a forger who has the source would; the
+    picture of other rows or regions is left out.
+    """
     try:
         audit = af.audit_release(p.path, source=source)
     except af.errors.AnonfitError:
@@ -149,6 +151,7 @@ def forge(p: Planted, source: pl.DataFrame) -> None:
     report["asked"] |= {"k": privacy["k"], "diversity": privacy.get("diversity", [])}
     report["rows"] |= p.manifest["rows"]
     report["audit"] = told
+    report["partition"] = report["partition"] if same else None
     p.manifest["audit"] = {"passed": True, "findings": told["findings"]}
     if not told["sets"] and isinstance(told["persons"], int):
         sizes = told["sizes"]

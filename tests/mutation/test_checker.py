@@ -16,6 +16,7 @@ import pytest
 import tampering_claims
 import tampering_files
 import tampering_labels
+import tampering_payloads
 import tampering_rows
 from checker import Verdict, check
 from planted import SHAPES, planted
@@ -26,7 +27,13 @@ from test_audit_mutations import CASES, Fault, Releases
 import anonfit as af
 
 HERE = Path(__file__).parent
-BANK = (tampering_claims, tampering_files, tampering_labels, tampering_rows)  # each enters its kinds
+BANK = (
+    tampering_claims,
+    tampering_files,
+    tampering_labels,
+    tampering_payloads,
+    tampering_rows,
+)  # each enters its kinds
 NAMES = sorted(KINDS)
 SEEDS, PART, PARTS = range(60), 100, 20
 

@@ -27,7 +27,9 @@ from anonfit.tables.schema import ColumnType, NominalSplit, Role
 
 WORDS = st.text(max_size=6)
 NAMES = WORDS.filter(bool)
-REASONS = st.text(min_size=1, max_size=9).filter(str.strip)
+SHOWN = st.characters(categories=["L", "N", "P", "S", "Zs"]).filter(lambda sign: sign.isprintable() or sign.isspace())
+REASONS = st.text(SHOWN, min_size=1, max_size=9).filter(str.strip)
+FORMS = st.sampled_from(["%d.%m.%Y", "%Y", "%d %b %y", "%Y-%m-%dT%H:%M"])
 ENDS = st.sampled_from(
     [
         (0, 120),
@@ -63,7 +65,7 @@ def column_specs(draw: st.DrawFn) -> ColumnSpec:
             role,
             kind,
             domain=draw(st.just(()) | ENDS),
-            date_format=draw(st.none() | st.text(max_size=5)) if kind == ColumnType.DATE else None,
+            date_format=draw(st.none() | FORMS) if kind == ColumnType.DATE else None,
         )
     if draw(st.booleans()):
         tree = {
@@ -230,7 +232,7 @@ def specs(draw: st.DrawFn) -> Spec:
         ),
         data=DataSpec(
             source=draw(st.none() | st.text(min_size=1, max_size=8)),
-            missing=tuple(draw(st.lists(st.text(max_size=4), max_size=3))),
+            missing=tuple(draw(st.lists(st.text(SHOWN, max_size=4), max_size=3))),
             missing_policy=draw(st.sampled_from(["category", "drop", "error"])),
             default_role=draw(st.none() | st.just(Role.INSENSITIVE)),
             delimiter=draw(st.none() | st.characters(codec="ascii", exclude_characters='\0\r\n"')),

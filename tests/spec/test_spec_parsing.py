@@ -363,3 +363,28 @@ def test_roles_that_only_one_column_can_have() -> None:
     assert "only one column can be 'entity'; found 'a', 'b'" in fault(tables(columns=two))
     both = {"age": {"role": "quasi-identifier"}, "a": {"role": "entity"}, "b": {"role": "count"}}
     assert "not both" in fault(tables(columns=both))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"data": {"missing": [str(code) for code in range(31)]}}, "data.missing must be at most 30 texts"),
+        ({"data": {"missing": ["x" * 33]}}, "data.missing must be at most 30 texts"),
+        ({"columns": {"age": {"missing": ["\0"]}}}, "columns.age.missing must be at most 30 texts"),
+        ({"columns": {"age": {"date_format": "%d of a month"}}}, "columns.age.date_format must be made of directives"),
+        ({"columns": {"age": {"date_format": "d.m.y"}}}, "columns.age.date_format must be made of directives"),
+    ],
+)
+def test_what_is_published_has_no_room_for_a_table(change: dict[str, Any], sentence: str) -> None:
+    given: dict[str, Any] = {"version": 1, "data": {"source": "t.csv"}, "privacy": {"k": 2}}
+    given["columns"] = {"age": {"role": "quasi-identifier", **change.get("columns", {}).get("age", {})}}
+    given["data"] |= change.get("data", {})
+    with pytest.raises(SpecError, match=sentence):
+        spec_of(given)
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%Y", "%Y-%m-%dT%H:%M:%S%.3fZ", "%-d de %B de %Y", "%Y年%m月%d日", "%d %b %Y"])
+def test_forms_of_dates_are_read(form: str) -> None:
+    columns = {"day": {"role": "quasi-identifier", "type": "date", "date_format": form}}
+    given = {"version": 1, "data": {"source": "t.csv"}, "privacy": {"k": 2}, "columns": columns}
+    assert spec_of(given).columns["day"].date_format == form

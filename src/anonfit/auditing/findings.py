@@ -19,7 +19,7 @@ from anonfit.auditing.models import PERSONS_UNKNOWN
 from anonfit.auditing.reading import AuditedTable, open_table, require_columns
 from anonfit.auditing.released import Released
 from anonfit.auditing.request import Attacker, Request, Threshold
-from anonfit.auditing.result import DROPPED, JOINT, WITHHELD, Audit, CountedFigure, Finding, Share
+from anonfit.auditing.result import DROPPED, JOINT, SUPPRESSION, WITHHELD, Audit, CountedFigure, Finding, Share
 from anonfit.auditing.source import locate_source
 
 _SENTENCES = {
@@ -49,7 +49,7 @@ _SENTENCES = {
         "The source rows that are not released are not those withheld.",
     ),
     DROPPED: ("Rows were left out for missing values.", "Other rows lack a value than were left out for one."),
-    "suppression limit": ("No more rows are withheld than may be.", "More rows are withheld than may be."),
+    SUPPRESSION: ("No more rows are withheld than may be.", "More rows are withheld than may be."),
     "whole groups": (
         "Every group holds all source rows inside its labels.",
         "Some source rows inside the labels of a released group are not in it.",
@@ -235,7 +235,7 @@ def _rows_absent(name: str, number: int, asked: int | range) -> Finding:
 def suppression(withheld: Share, limit: float) -> Finding:
     """No more rows are withheld than may be."""
     share = withheld.share
-    return _finding("suppression limit", limit, share, met=share <= limit, persons=withheld.persons)
+    return _finding(SUPPRESSION, limit, share, met=share <= limit, persons=withheld.persons)
 
 
 def prosecutor_risk(sizes: IntArray, thresholds: Sequence[Threshold]) -> result.ProsecutorRisk:

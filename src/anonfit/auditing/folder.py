@@ -85,7 +85,9 @@ def open_folder(folder: Path) -> Folder:
     if name not in _DATA or not (folder / name).is_file() or (folder / name).is_symlink():
         raise ReleaseError(f"The data file that the manifest of '{folder.name}' names is not in the folder.")
     output, columns, texts = manifest.part("spec").part("output", {}), data.texts("columns"), data.texts("texts", ())
-    if name != f"data.{output.entries.get('format', name[5:])}" or not set(texts) <= set(columns):
+    if name != f"data.{output.entries.get('format', name[5:])}" or [
+        column for column in columns if column in texts
+    ] != list(texts):
         raise ReleaseError(f"The manifest of '{folder.name}' tells a format or columns that its data file has not.")
     return Folder(
         folder,
@@ -97,7 +99,7 @@ def open_folder(folder: Path) -> Folder:
         released=(rows.get("released", int), data.get("rows", int)),
         withheld=_few_or_exact(rows.known(("released", "withheld", "dropped")), "withheld"),
         dropped=_few_or_exact(rows, "dropped"),
-        files={name: files.get(name, str).lower() for name in files.entries},
+        files={name: files.get(name, str) for name in files.entries},
         manifest=manifest.entries,
         form=read_form(output, manifest.part("spec").part("columns", {})),
     )
@@ -129,7 +131,7 @@ def json_of(folder: Path, name: str) -> dict[str, Any]:
 def _few_or_exact(rows: JsonObject, name: str) -> int | range:
     """A stated number of rows; where they are only said to be few, the numbers that they may be."""
     stated = rows.entries.get(name, 0)
-    if type(stated) is int and stated >= 0:
+    if type(stated) is int and 0 <= stated < _MANY:
         return stated
     match = _FEWER.fullmatch(str(stated))
     if match is None:
@@ -165,6 +167,7 @@ _COLUMN = (
     *("role", "type", "order", "domain", "date_format", "taxonomy", "split", "release", "diversity", "reason"),
     *("missing", "title"),
 )
+_LONGEST_REASON = 1000
 _LIMITS = {"suppression_limit": 0.0, "max_confidence": 1.0, "attack_limit": 1.0}
 _METHOD = (
     *("algorithm", "criterion", "cut_points", "candidates", "split_on", "weight_rule", "alpha", "beta", "gamma"),
@@ -179,6 +182,7 @@ class Promise:
     """What a spec promises of a data file."""
 
     roles: Mapping[str, str]
+    types: Mapping[str, str | None]
     date_formats: Mapping[str, str | None]
     codes: Mapping[str, tuple[str, ...]]  # values that mean missing in single columns
     missing: tuple[str, ...]
@@ -223,6 +227,8 @@ class Promise:
             claims.append(f"{demand.model} ({parameters}) of {demand.column}")
         targets = ", ".join(demand.column for demand in self.targets)
         claims += [f"max_confidence {self.max_confidence:g} of {targets}"] if targets else []
+        sensitive = ", ".join(self.having("sensitive"))
+        claims += [f"attack_limit {self.attack_limit:g} of {sensitive}"] if self.attack_limit < 1 else []
         claims += [f"at most {self.suppression_limit:.4g} of the rows withheld"] if self.suppression_limit else []
         return tuple(claims)
 
@@ -236,12 +242,13 @@ def read_promise(spec: object) -> Promise:
     if not isinstance(spec, Mapping):
         raise ReleaseError("The spec of the manifest is not an object.")
     settings = JsonObject(spec, "the spec of the manifest", ReleaseError).known(_SECTIONS)
+    settings.word("decisions", ("accepted",), None)
     if settings.get("version", int, 1) != 1:
         raise ReleaseError("The spec of the manifest is of a version this audit does not know: use a newer anonfit.")
     given = settings.part("columns")
     columns = {str(name): given.part(name).known(_COLUMN) for name in given.entries}
-    for column in columns.values():
-        column.word("split", ("multiway", "binary", "subset"), None)
+    for name, column in columns.items():
+        _check_column(name, column)
     for role in ("entity", "count"):
         if sum(column.entries.get("role") == role for column in columns.values()) > 1:
             raise ReleaseError(f"The spec of the manifest has two columns with the role '{role}'.")
@@ -258,9 +265,10 @@ def read_promise(spec: object) -> Promise:
     output.word("format", tuple(FORMATS), "parquet")
     return Promise(
         roles,
-        {name: column.get("date_format", str, None) for name, column in columns.items()},
-        {name: column.texts("missing", ()) for name, column in columns.items() if "missing" in column.entries},
-        missing=data.texts("missing", ("",)),
+        {name: column.word("type", TYPES, None) for name, column in columns.items()},
+        {name: column.date_format() for name, column in columns.items()},
+        {name: column.missing_texts(()) for name, column in columns.items() if "missing" in column.entries},
+        missing=data.missing_texts(("",)),
         drops_missing=policy == "drop",
         tests_raw_columns=method.entries.get("algorithm") == "tree",
         diversity=tuple(_declared(demand, columns) for demand in diversity),
@@ -271,6 +279,24 @@ def read_promise(spec: object) -> Promise:
         order=output.word("order", ("sorted", "original"), "sorted"),
         consent=output.get("consent", bool, False),
     )
+
+
+def _check_column(name: str, column: JsonObject) -> None:
+    """Settings of a column that nothing else is held against. The name of one that is not released stands nowhere else:
+    it is a line of text.
+    """
+    column.word("split", ("multiway", "binary", "subset"), None)
+    if column.entries.get("date_format") is not None and column.entries.get("type") not in ("date", None):
+        raise ReleaseError(f"{column.label} has a form of dates, and is none of dates.")
+    if column.entries.get("role") in ("identifier", "entity") and not _is_line(name):
+        raise ReleaseError("The spec of the manifest has a column that is not released, whose name is no line of text.")
+    reason = column.get("reason", str, None)
+    if reason is not None and not (len(reason) <= _LONGEST_REASON and _is_line(" ".join(reason.split()), len(reason))):
+        raise ReleaseError(f"'reason' in {column.label} is longer than a reason.")
+
+
+def _is_line(text: str, longest: int = 200) -> bool:
+    return 0 < len(text) <= longest and text.isprintable()
 
 
 def _check_unjudged(spec: JsonObject, columns: Mapping[str, JsonObject]) -> None:
@@ -291,7 +317,7 @@ def _check_unjudged(spec: JsonObject, columns: Mapping[str, JsonObject]) -> None
     lines = [(name, report.get(name, str)) for name in report.entries]
     lines += [("title", column.get("title", str)) for column in columns.values() if "title" in column.entries]
     for name, line in lines:
-        if not 0 < len(line) <= 200 or not line.isprintable():
+        if not _is_line(line):
             raise ReleaseError(f"'{name}' in the spec of the manifest is no line of text.")
 
 
@@ -300,8 +326,9 @@ def _demands(privacy: JsonObject, quasi_identifiers: Sequence[str]) -> dict[str,
     privacy.get("class_is_public", bool, False)
     limits = {name: privacy.get(name, float, unlimited) for name, unlimited in _LIMITS.items()}
     k = privacy.get("k", int)
-    if not 0 <= limits["suppression_limit"] <= 1:
-        raise ReleaseError("'suppression_limit' in the spec of the manifest is no fraction of the rows.")
+    for name in ("suppression_limit", "attack_limit"):
+        if not 0 <= limits[name] <= 1:
+            raise ReleaseError(f"'{name}' in the spec of the manifest is no fraction.")
     given = [entry.known(("columns", "k")) for entry in privacy.parts("quasi_identifiers", ())]
     sets = tuple(SetDemand(entry.texts("columns"), entry.get("k", int, k)) for entry in given)
     if "quasi_identifiers" in privacy.entries and not sets:
@@ -391,14 +418,16 @@ def as_stated(
 
 
 def promised_findings(promise: Promise, meanings: Mapping[str, LabelMeaning]) -> list[Finding]:
-    """The columns of the recoding are those that the spec calls quasi-identifiers, and what gives away more than
-    regions was consented to.
+    """The columns of the recoding are those that the spec calls quasi-identifiers, of the types that it says, and what
+    gives away more than regions was consented to.
     """
     asked, called = list(meanings), list(promise.having("quasi-identifier"))
     same = set(asked) == set(called)
     sentence = "The quasi-identifiers are the columns of the recoding."
     if not same:
         sentence = "The recoding has other columns than those that are called quasi-identifiers."
+    elif any(promise.types[name] not in (None, meaning.type) for name, meaning in meanings.items()):
+        same, sentence = False, "The recoding has columns of other types than the manifest says."
     findings = [Finding("quasi-identifiers", asked, called, same, sentence)]
     given = [word for word in (promise.order, promise.regions) if word in ("original", "observed")]
     if given:

@@ -41,7 +41,7 @@ def _located(request: Request) -> tuple[SourceRows, SourceCheck]:
     released = open_released(open_data(request), request.quasi_identifiers)
     source = open_source(released, request)
     assert source is not None
-    _, boxes, seen = read_space(released, request, source)
+    _, boxes, seen, _ = read_space(released, request, source)
     if boxes is None:
         raise DataError("The labels of the other release are not understood: give the meaning of its columns.")
     source.locate(boxes, seen)

@@ -335,7 +335,7 @@ def _spelled_intervals(interval: Interval, meaning: LabelMeaning) -> list[str]:
         if meaning.closed and first is not None:
             return [f"≥ {int(first)}"]
     ends = (interval.lower, interval.upper)
-    lower, upper = ([] if end is None else _scalars(end, meaning.type, meaning.scale) for end in ends)
+    lower, upper = ([] if end is None else spelled_scalars(end, meaning.type, meaning.scale) for end in ends)
     if interval.lower is None:
         return [f"< {text}" for text in upper]
     if interval.upper is None:
@@ -356,7 +356,7 @@ def whole_ends(interval: Interval) -> Ends:
 
 
 @lru_cache(maxsize=1 << 16)
-def _scalars(value: Decimal, kind: str, scale: str | None) -> list[str]:
+def spelled_scalars(value: Decimal, kind: str, scale: str | None) -> list[str]:
     """How a number or date is written."""
     if kind != "date":
         whole = [str(int(value))] if value == value.to_integral_value() else []

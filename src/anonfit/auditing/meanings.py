@@ -27,6 +27,9 @@ NEEDED: Any = object()
 
 _MOST_BYTES = 1 << 29
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ,.()+_-]{0,99}")
+_MOST_MISSING, _LONGEST_MISSING, _LONGEST_FORMAT = 30, 32, 40  # texts; characters
+_DIRECTIVE = re.compile(r"%(?:[-_0]?[A-Za-z%+]|\.?[369]?f|:{0,3}z|#z)")
+_BETWEEN = re.compile(r"[\0 \-/.,:;_]+")
 _WORDS = {
     bool: "true or false",
     int: "a whole number",
@@ -129,6 +132,20 @@ class JsonObject:
             raise self.error(f"'{name}' in {self.label} is not a list of texts.")
         return tuple(value)
 
+    def missing_texts(self, default: Any) -> tuple[str, ...]:
+        """The texts that mean missing: few and short ones, so that a table cannot stand there."""
+        texts: tuple[str, ...] = self.texts("missing", default)
+        if len(texts) > _MOST_MISSING or not all(map(_is_short, texts)):
+            raise self.error(f"'missing' in {self.label} is more, or holds longer texts, than what means missing.")
+        return texts
+
+    def date_format(self) -> str | None:
+        """How dates are written: directives, and what stands between them."""
+        written: str | None = self.get("date_format", str, None)
+        if written is not None and not _is_date_format(written):
+            raise self.error(f"'date_format' in {self.label} is no form of dates.")
+        return written
+
     def part(self, name: str, default: Any = NEEDED) -> JsonObject:
         """The settings of an object that is a setting."""
         return JsonObject(self.get(name, dict, default), f"'{name}' of {self.label}", self.error)
@@ -144,6 +161,17 @@ class JsonObject:
     def _begin(self) -> str:
         """The label at the beginning of a sentence."""
         return self.label[0].upper() + self.label[1:]
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= _LONGEST_MISSING and all(sign.isprintable() or sign.isspace() for sign in text)
+
+
+def _is_date_format(text: str) -> bool:
+    """Whether a text has directives, signs that part them and words of at most three letters, and nothing else."""
+    rest = _DIRECTIVE.sub("\0", text)
+    words = [word for word in _BETWEEN.split(rest) if word]
+    return len(text) <= _LONGEST_FORMAT and "\0" in rest and all(len(word) <= 3 and word.isalpha() for word in words)
 
 
 # --- layout of JSON files -----------------------------------------------------------------------------------------
@@ -326,11 +354,13 @@ def read_meaning(name: str, entry: Mapping[str, Any]) -> LabelMeaning:
         tree=tree,
         cuts=None if places is None else frozenset(places),
         other=other,
-        date_format=given.get("date_format", str, None),
+        date_format=given.date_format(),
         missing=given.get("missing", bool, None),
         scale=given.word("scale", ("number", "whole", "date", "time"), None),
         closed=given.word("intervals", ("half-open", "closed"), "half-open") == "closed",
     )
+    if meaning.date_format is not None and meaning.type != "date" and meaning.tree is None:
+        raise RecodingError(f"Column '{name}' has a form of dates, and is none of dates.")
     if meaning.is_whole:
         if len(meaning.whole_cuts) < meaning.cut_count or any(end % 1 for end in (low, high) if end is not None):
             raise RecodingError(f"Some cuts of column '{name}' part no whole numbers, or its domain has a fraction.")

@@ -28,7 +28,7 @@ from anonfit.auditing.released import (
     open_released,
 )
 from anonfit.auditing.request import Request, check_request
-from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, SetSizes, Share
+from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, GroupCells, SetSizes, Share
 from anonfit.auditing.source import SourceRows, compare_rows
 from anonfit.errors import DataError, refuse_fork
 
@@ -89,7 +89,7 @@ class _AuditRun:
             if source is not None and (not released.is_whole or released.rows <= _ROWS_SIDE_BY_SIDE):
                 hashing = pool.submit(Hashers.of, released, source.table)
             file = pool.submit(self._read_file, pool, reading, hashing)
-            labels, boxes, seen = reading.result()
+            labels, boxes, seen, cells = reading.result()
             if not released.is_whole:
                 file.result()  # batches of both tables at a time would need twice the memory
             if source is not None:
@@ -103,6 +103,8 @@ class _AuditRun:
                 # Persons were counted on rows of the source, and not all of these are in the file.
                 counted = self.counting.count(map(self._rows_of_file, released.batches()), released.raw)
         audit = replace(self._figures(counted, boxes), labels=labels, source=compared, sorted=is_sorted)
+        if cells is not None:
+            audit = replace(audit, groups=GroupCells(cells, counted.evidence.sizes))
         if source is not None and compared is not None and self.request.other is not None:
             audit = replace(audit, joint=joint_cells(self.request, self.request.other, source, compared))
         judged = self._judged(audit)

@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from anonfit.auditing.boxes import LabelBoxes
-from anonfit.auditing.coding import BoolArray
+from anonfit.auditing.coding import BoolArray, IntArray
+from anonfit.auditing.labels import Run
 from anonfit.auditing.reading import AuditedTable, is_text_file, open_table, require_columns
 from anonfit.auditing.regions import ObservedValues, observed_groups, read_representatives
-from anonfit.auditing.released import Released, boxes_of, check_labels, guess_meanings, read_columns
+from anonfit.auditing.released import Released, boxes_of, cells_of, check_labels, guess_meanings, read_columns
 from anonfit.auditing.request import Request
 from anonfit.auditing.result import LabelCheck
 from anonfit.auditing.source import SourceRows
@@ -93,26 +94,30 @@ def left_out_groups(released: Released, request: Request) -> BoolArray | None:
     return suppressed if suppressed.any() and not suppressed.all() else None
 
 
-Space = tuple[LabelCheck | None, LabelBoxes | None, ObservedValues | None]
+CellsOfGroups = dict[str, tuple[list[list[Run] | None], IntArray]]
+Space = tuple[LabelCheck | None, LabelBoxes | None, ObservedValues | None, CellsOfGroups | None]
 """What is wrong with the labels (None: nothing is known of their meaning); the boxes of the groups in the space of raw
-values (None: some labels are not understood); and, of labels that tell what records have, what takes these in."""
+values (None: some labels are not understood); of labels that tell what records have, what takes these in; and of a
+release whose labels say of which regions they are, the cells of each label and the label of each group."""
 
 
 def read_space(released: Released, request: Request, source: SourceRows | None) -> Space:
     """Read the labels as far as they have a meaning."""
     if request.regions == "any" and request.tree is None and source is None and request.population is None:
-        return None, None, None
+        return None, None, None, None
     meanings, tree = request.meanings, request.tree
     if meanings is None:
         meanings = {} if source is None else guess_meanings(released, source.table)
     if request.representatives and tree is not None:
-        return *read_representatives(released, meanings, tree), None
+        return *read_representatives(released, meanings, tree), None, None
     columns = read_columns(released, meanings, None if request.meanings is None else request.regions)
     if request.regions == "observed" and tree is not None:
         strangers, regions, seen = observed_groups(columns, tree, released.groups)
         labels = check_labels(columns, None, request.regions, None)
-        return replace(labels, overlapping=0 if regions else None, no_region=strangers), regions, seen
+        return replace(labels, overlapping=0 if regions else None, no_region=strangers), regions, seen, None
     boxes = boxes_of(released, columns, without=left_out_groups(released, request))
     if request.meanings is None:
-        return None, boxes, None
-    return check_labels(columns, boxes, request.regions, tree), boxes, None
+        return None, boxes, None, None
+    tells_regions = request.is_release and tree is not None
+    cells = {name: cells_of(column) for name, column in columns.items()} if tells_regions else None
+    return check_labels(columns, boxes, request.regions, tree), boxes, None, cells

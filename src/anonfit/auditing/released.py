@@ -16,7 +16,7 @@ from polars.exceptions import PolarsError
 
 from anonfit.auditing.boxes import LabelBoxes, as_moments, axis_of, box_space, distinct_texts, overlapping_boxes
 from anonfit.auditing.coding import BoolArray, Coded, IntArray, as_numbers, dictionary, group_rows, is_text, join_codes
-from anonfit.auditing.labels import ValueSet, cell_reader, read_bounds, read_label, speller
+from anonfit.auditing.labels import Run, ValueSet, cell_reader, read_bounds, read_label, speller
 from anonfit.auditing.meanings import LabelMeaning, LabelType
 from anonfit.auditing.reading import AuditedTable, reading_options, require_columns, unreadable
 from anonfit.auditing.recoding import RegionGrid, RegionTree, parts_of
@@ -271,6 +271,14 @@ def read_columns(
 ) -> dict[str, ReleasedLabels]:
     """The labels of every quasi-identifier that has a meaning."""
     return {name: read_column(released, name, meanings[name], regions) for name in released.columns if name in meanings}
+
+
+def cells_of(column: ReleasedLabels) -> tuple[list[list[Run] | None], IntArray]:
+    """The runs of cells that are each label of a column (None: of none), and the label of every group."""
+    if column.meaning.cuts is None and column.meaning.tree is None and column.meaning.type != "ordinal":
+        return [None] * len(column.sets), column.of_group
+    read = cell_reader(column.meaning)
+    return [None if values is None else read(values) for values in column.without_empty], column.of_group
 
 
 def boxes_of(

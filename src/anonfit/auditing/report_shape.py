@@ -25,7 +25,11 @@ Derived = tuple[Sequence[str], str, str]
 """Files, and what is said of them if they follow from the report, and if they do not."""
 _FEW = re.compile(r"(all but )?fewer than (?P<few>\d{1,18})( persons)?|not told", re.ASCII)
 _LARGE = 1 << 63
-_MOST_POINTS, _MOST_RULES = 20, 30
+_MOST_POINTS, _MOST_RULES, _MOST_GIVEN = 20, 30, 2
+_SPANS = (0.05, 0.25, 0.5, 1, None)
+"""The shares of all persons up to which labels are sorted."""
+_ABOUT = ("column", "number", "k", "up_to")
+"""What an entry of a list is about."""
 _PART = re.compile(r"[<≥] [-+.\de]+|\[[-+.\de]+, [-+.\de]+\)|(-?\d+ days?, )?\d+:\d\d:\d\d(\.\d+)?", re.ASCII)
 """Parts of numbers, and spans and times of day, which files write in many ways."""
 _WORDS = (
@@ -76,14 +80,17 @@ def _is_label(text: str, meaning: LabelMeaning) -> bool:
     return values is not None and (meaning.missing is None or speller(meaning, observed=False)(text, values))
 
 
-def _edge(value: Any, beside: Mapping[str, Any], known: KnownTexts) -> bool:
-    """A cut, an end of the domain or a word of the order of the column that is named beside it."""
-    meaning = known.meanings.get(str(beside.get("column")))
-    if value is None or meaning is None:
-        return meaning is not None
-    if meaning.type == "ordinal":
-        return value in meaning.order
-    return isinstance(value, str) and meaning.scalar(value) in {*(meaning.cuts or ()), *meaning.domain} - {None}
+def _span(value: Any, _: Mapping[str, Any], __: KnownTexts) -> bool:
+    return not isinstance(value, bool) and value in _SPANS
+
+
+def _selection(value: Any, _: Mapping[str, Any], known: KnownTexts) -> bool:
+    """The number of a selection, from 1 on."""
+    return type(value) is int and 0 < value <= known.selections
+
+
+def _selections(value: Any, _: Mapping[str, Any], known: KnownTexts) -> bool:
+    return type(value) is int and value == known.selections
 
 
 def _item(value: Any, _: Mapping[str, Any], known: KnownTexts) -> bool:
@@ -110,8 +117,8 @@ def spelled(value: object) -> str:
     return text.lower() if text in ("True", "False") else text
 
 
-def _sentences(_: Any, __: Mapping[str, Any], ___: KnownTexts) -> bool:
-    """Sentences are compared elsewhere, with those that follow from the figures."""
+def _elsewhere(_: Any, __: Mapping[str, Any], ___: KnownTexts) -> bool:
+    """Sentences are compared with those that follow from the figures, and a picture with the groups."""
     return True
 
 
@@ -122,7 +129,6 @@ def _figures(*names: str) -> dict[str, Check]:
 _SHARE = _figures("persons", "share")
 _BOTH = _figures("blind", "purpose")
 _PRECISION = _figures("imprecision", "precision", "recall")
-_AXIS = {"column": _column, "scale": _word, "places": [_figure], "edges": [_edge]}
 _SHAPES: dict[str, Any] = {
     "attack": {
         "persons": _figure,
@@ -138,24 +144,18 @@ _SHAPES: dict[str, Any] = {
                 "learned": _figures("at_least", "sure", "right", "sure_by_group"),
             }
         ],
-        "sentences": _sentences,
+        "sentences": _elsewhere,
     },
     "detail": [
         {
             "column": _column,
             "frequent_label": _label,
-            "persons_by_span": [_figures("up_to", "persons")],
-            "records_by_span": [_figures("up_to", "records")],
+            "persons_by_span": [{"up_to": _span, "persons": _figure}],
+            "records_by_span": [{"up_to": _span, "records": _figure}],
             **_figures("kept", "ruled_out", "at_most", "labels", "frequent_persons", "frequent_records"),
         }
     ],
-    "partition": {
-        "across": _AXIS,
-        "up": _AXIS,
-        "held": [{"column": _column, "label": _label}],
-        "rectangles": [[_figure]],
-        **_figures("cut_short", "regions"),
-    },
+    "partition": _elsewhere,
     "predictions": [
         {
             "column": _column,
@@ -170,7 +170,7 @@ _SHAPES: dict[str, Any] = {
         **_figures("known_rows", "held_out_rows", "sampled"),
         "groups": _BOTH,
         "targets": [{"column": _column, "measure": _word, **_figures("whole", "different", "gain", "noise"), **_BOTH}],
-        "selections": {"asked": _figure, "blind": _PRECISION, "purpose": _PRECISION},
+        "selections": {"asked": _selections, "blind": _PRECISION, "purpose": _PRECISION},
         "columns": {
             "weighted_discernibility": _BOTH,
             "columns": [{"column": _column, "weight": _figure, "ncp": _BOTH, "together": _BOTH, "disagree": _word}],
@@ -194,13 +194,20 @@ _SHAPES: dict[str, Any] = {
         **_figures("clusters", "rows", "agreement"),
         **dict.fromkeys(("original", "release"), _figures("within", "between")),
     },
-    "selections": {**_figures("asked", "multiples_of"), "answers": [{"number": _figure, **_PRECISION}]},
+    "selections": {
+        "asked": _selections,
+        "multiples_of": _figure,
+        "answers": [{"number": _selection, **_PRECISION}],
+    },
     "queries": _figures("asked", "told", "multiples_of", "imprecision", "precision", "count_error"),
     "rules": {
         **_figures("found", "hold", "not_told"),
-        "rules": [{"given": [_item], "then": _item, **_figures("support", "confidence", "lift", "holds")}, _MOST_RULES],
+        "rules": [
+            {"given": [_item, _MOST_GIVEN], "then": _item, **_figures("support", "confidence", "lift", "holds")},
+            _MOST_RULES,
+        ],
     },
-    "measured_on": {**_figures("rows", "of"), "sentence": _sentences},
+    "measured_on": {**_figures("rows", "of"), "sentence": _elsewhere},
 }
 NOT_RECOUNTED = tuple(_SHAPES)
 """The sections of a report whose figures nobody can recount from its folder, or not all of them."""
@@ -212,10 +219,8 @@ def has_shape(report: Mapping[str, Any], known: KnownTexts) -> bool:
     """Whether the sections of a report that are not recounted hold figures and nothing else, and none is left out that
     every report has.
     """
-    answers = entries(report.get("selections")).get("answers")
-    few = len(answers if isinstance(answers, list) else ()) <= known.selections
     whole = all(report.get(name) for name in _ALWAYS) and set(entries(report["attack"])) == set(_SHAPES["attack"])
-    return few and whole and all(_fits(report.get(name), shape, {}, known) for name, shape in _SHAPES.items())
+    return whole and all(_fits(report.get(name), shape, {}, known) for name, shape in _SHAPES.items())
 
 
 def _fits(value: Any, shape: Any, beside: Mapping[str, Any], known: KnownTexts) -> bool:
@@ -226,18 +231,22 @@ def _fits(value: Any, shape: Any, beside: Mapping[str, Any], known: KnownTexts) 
         return True
     if isinstance(shape, list):
         fit = isinstance(value, list) and all(_fits(entry, shape[0], beside, known) for entry in value)
-        return fit and (len(shape) == 1 or len(value) <= shape[1]) and _are_different(value)
+        about = [name for name in _ABOUT if not callable(shape[0]) and name in shape[0]]
+        return fit and (len(shape) == 1 or len(value) <= shape[1]) and _are_different(value, about)
     return isinstance(value, Mapping) and all(
         name in shape and _fits(part, shape[name], value, known) for name, part in value.items()
     )
 
 
-def _are_different(lines: list[Any]) -> bool:
-    """Whether lines that are each about a column, a selection or a k are about different ones: more could not be told,
-    but carried.
+def _are_different(lines: list[Any], about: Sequence[str]) -> bool:
+    """Whether lines that are each about a column, a selection, a k or a share are about different ones, each about one,
+    and texts are different ones: more could not be told, but carried.
     """
-    of = [[line[name] for line in listed_objects(lines) if name in line] for name in ("column", "number", "k")]
-    return all(len(set(map(str, about))) == len(about) for about in of)
+    of = [[entries(line).get(name, line) for line in lines] for name in about]
+    if any(name not in entries(line) for name in about for line in lines):
+        return False
+    of += [lines] if not about and all(isinstance(line, str) for line in lines) else []
+    return all(len(set(map(str, values))) == len(values) for values in of)
 
 
 def as_recounted(name: str, same: bool, good: str, bad: str) -> Finding:

@@ -20,13 +20,16 @@ from anonfit.auditing import report_shape
 from anonfit.auditing.findings import met_by_source
 from anonfit.auditing.folder import Folder, Promise
 from anonfit.auditing.meanings import JsonObject, LabelMeaning
+from anonfit.auditing.partitions import is_partition
 from anonfit.auditing.reading import is_text_file, open_table
 from anonfit.auditing.recoding import read_meanings
 from anonfit.auditing.report_shape import Derived, Json, Retell, alike, as_recounted, as_retold, entries, listed_objects
-from anonfit.auditing.result import DROPPED, JOINT, UNKNOWN_PERSONS, WITHHELD, Audit, Finding
+from anonfit.auditing.result import DROPPED, JOINT, SUPPRESSION, UNKNOWN_PERSONS, WITHHELD, Audit, Finding
 from anonfit.errors import RecodingError
 
 _OF_PERSONS = ("k", "persons", "counted", "sizes", "sets", "prosecutor", "marketer", "raw_columns", "diversity")
+_MOST_BINS = 15
+"""Of group sizes; of sizes that were rounded down there may be one of 0 before fourteen others."""
 _OF_ROWS = ("rows", "quasi_identifiers", "suppressed_rows", "journalist", "joint", "sorted")
 
 
@@ -74,14 +77,19 @@ def _in_order(name: str, figures: Any) -> Any:
 
 
 def _same_groups(checked: CheckedReport) -> bool:
-    """The bins of `group_sizes` have the groups and persons that they say, and leave none out. Of persons who may have
-    several rows numbers are multiples of k, rounded down; and several regions may have the same representatives.
+    """The bins of `group_sizes` rise, have the groups and persons that they say, and leave none out. Of persons who may
+    have several rows numbers are multiples of k, rounded down; and several regions may have the same representatives.
     """
     bins = checked.report.get("group_sizes")
     of_bin = dict.fromkeys(("low", "high", "groups", "persons"), int)
     if not isinstance(bins, list) or len(listed_objects(bins)) < len(bins):
         return False
     if any({name: type(value) for name, value in line.items()} != of_bin for line in bins):
+        return False
+    ends = [-1, *(line[end] for line in bins for end in ("low", "high"))]
+    rising = all(before < after for before, after in zip(ends[::2], ends[1::2], strict=False))
+    rising = rising and all(line["low"] <= line["high"] and line["groups"] > 0 for line in bins)
+    if len(bins) > _MOST_BINS or not rising:
         return False
     if not checked.knows_persons:
         return True
@@ -91,12 +99,16 @@ def _same_groups(checked: CheckedReport) -> bool:
         sizes[size // step * step] += groups
     if checked.promise.values == "representative":
         persons = sum(size * groups for size, groups in sizes.items())
-        return step > 1 or sum(line["persons"] for line in bins) == persons
+        fit = all(line["low"] <= line["persons"] // line["groups"] <= line["high"] for line in bins)
+        return (
+            fit and ends[-1] <= checked.audit.persons and (step > 1 or sum(line["persons"] for line in bins) == persons)
+        )
     of_bins = [[size for size in sizes if line["low"] <= size <= line["high"]] for line in bins]
     groups_of = [sum(sizes[size] for size in inside) for inside in of_bins]
     persons_of = [sum(size * sizes[size] for size in inside) for inside in of_bins]
     stated = [line["groups"] for line in bins], [line["persons"] for line in bins]
-    return sum(groups_of) == sizes.total() and (groups_of, persons_of) == stated
+    largest = max(sizes, default=0)
+    return sum(groups_of) == sizes.total() and (groups_of, persons_of) == stated and ends[-1] <= largest
 
 
 def _same_columns(checked: CheckedReport) -> bool:
@@ -149,16 +161,18 @@ def _same_source(stated: Json, mine: Json) -> bool:
     hand, it must have found nothing wrong. Observed labels were held against no regions.
     """
     labels = [{**entries(figures.get("labels")), "no_region": None} for figures in (stated, mine)]
-    if not alike(*labels) or stated.get("_rounded") is not None:
+    strangers = entries(stated.get("labels")).get("no_region")
+    counted_here = strangers is None or (type(strangers) is int and strangers == 0)
+    if not alike(*labels) or not counted_here or stated.get("_rounded") is not None:
         return False
     source, counted = stated.get("source"), mine["source"]
     if counted is not None or source is None:
         return source is None or alike(_in_any_order(source), _in_any_order(counted))
     none = {"persons": 0, "share": 0.0}
     perfect = {"by_labels": True, "not_in_source": [], "unmatched": none, "absent_inside": none, "in_several": none}
-    named = {column["name"] for column in mine["raw_columns"]}
+    named, compared = {column["name"] for column in mine["raw_columns"]}, _in_any_order(source)["compared"]
     same = alike({**_in_any_order(source), "compared": []}, {**perfect, "compared": []})
-    return same and named >= set(_in_any_order(source)["compared"])
+    return same and named >= set(compared) and len(set(compared)) == len(compared)
 
 
 def _in_any_order(source: Any) -> dict[str, Any]:
@@ -174,7 +188,7 @@ _SECTIONS = (
 _FIELDS = ("name", "asked", "found", "met", "sentence", "where", "persons", "asked_persons")
 _OF_FOLDER = (
     *("files", "other files", "layout", "file content", "stated columns", "stated rows", "quasi-identifiers"),
-    *("consent", "entities", "attack_limit", "suppression limit", DROPPED, JOINT),
+    *("consent", "entities", "attack_limit", SUPPRESSION, DROPPED, JOINT),
     *("prosecutor risk", "journalist risk", "marketer risk"),
 )
 """Findings of who audits a folder, or asks something of it, that its report need not have."""
@@ -223,9 +237,10 @@ def not_recounted(folder: Folder) -> tuple[str, ...]:
 def _of_demands(checked: CheckedReport) -> Finding:
     """What the report says was asked, and of which rows, is what the manifest claims."""
     asked, rows = entries(checked.report.get("asked")), entries(checked.report.get("rows"))
+    numbers = ("released", "withheld", "dropped")
     promise, manifest = checked.promise, checked.folder.manifest
     sets = listed_objects(asked.get("several_quasi_identifiers"))
-    counts = [manifest["rows"].get(name, 0) for name in ("released", "withheld", "dropped")]
+    counts = [manifest["rows"].get(name, 0) for name in numbers]
     exact = all(isinstance(count, int) for count in counts)
     stated_and_claimed = [
         (asked.get("k"), promise.k),
@@ -234,12 +249,13 @@ def _of_demands(checked: CheckedReport) -> Finding:
         (asked.get("quasi_identifiers"), promise.having("quasi-identifier")),
         ([[entry.get("columns"), entry.get("k")] for entry in sets], [[part.columns, part.k] for part in promise.sets]),
         (_models(asked), _models(checked.folder.spec.get("privacy", {}))),
-        ([rows.get(name, 0) for name in ("released", "withheld", "dropped")], counts),
+        ([rows.get(name, 0) for name in numbers], counts),
         (rows.get("read"), sum(counts) if exact else f"{counts[0]} or slightly more"),
         (asked.get("algorithm"), manifest.get("algorithm")),
         (entries(checked.report.get("engine")).get("name"), manifest.get("engine")),
     ]
-    same = all(alike(stated, claimed) for stated, claimed in stated_and_claimed)
+    same = not set(rows) - {*numbers, "read"}
+    same = same and all(alike(stated, claimed) for stated, claimed in stated_and_claimed)
     good = "The report names the demands and rows of the manifest."
     return as_recounted("report demands", same, good, "The report names other demands or rows than the manifest.")
 
@@ -280,11 +296,15 @@ def _agrees(stated: Json, known: Json | None, by_source: Mapping[str, Finding]) 
     """Whether a finding of a report is the one made now, or one that this audit had not the means to make."""
     if set(stated) - set(_FIELDS) or stated.get("met") is False:
         return False
-    if known is not None and known["met"] is not None:
-        names = ("asked", "met", "sentence") if known["name"] in ("suppression limit", WITHHELD, DROPPED) else _FIELDS
-        return all(alike(stated.get(name), known[name]) for name in names)
+    if stated.get("persons") is not None or stated.get("asked_persons") is not None:  # they are hidden
+        return False
+    if known is not None and (known["met"] is not None or stated.get("met") is None):
+        loosely, found = known["name"] in (SUPPRESSION, WITHHELD, DROPPED), stated.get("found")
+        names = [name for name in _FIELDS if name != "found" or not loosely]
+        is_figure = not loosely or found in ("as stated", known["found"]) or type(found) is float
+        return is_figure and all(alike(stated.get(name), known[name]) for name in names)
     if known is not None:  # persons were counted as rows, so what was found is not known
-        return stated.get("met") is None or alike(stated.get("asked"), known["asked"])
+        return alike(stated.get("asked"), known["asked"])
     perfect = by_source.get(str(stated.get("name")))
     if perfect is None or stated.get("where") is not None:
         return False
@@ -309,21 +329,39 @@ def _of_shape(checked: CheckedReport) -> Finding:
     guessed = listed_objects(entries(checked.report.get("attack")).get("inference"))
     secrets = {*checked.promise.having("sensitive", "target")}
     same = report_shape.has_shape(checked.report, known) and {line.get("column") for line in guessed} == secrets
+    same = same and _is_picture(checked)
     good = "What cannot be recounted of the report is figures only."
     return as_recounted("report content", same, good, "The report holds texts or entries that no report has.")
 
 
+def _is_picture(checked: CheckedReport) -> bool:
+    """The picture of two columns, if there is one, is that of the recoding and of the groups, as far as these are
+    known: rows in place of persons are not those that it tells of.
+    """
+    picture, promise = checked.report.get("partition"), checked.promise
+    if picture is None or not checked.knows_persons:
+        return True
+    least = promise.least if checked.several_rows else None
+    shared = promise.values == "representative"
+    return is_partition(picture, checked.meanings, checked.audit, multiples_of=least, shared=shared)
+
+
 def _of_attack(checked: CheckedReport) -> Finding:
-    """By the report's own figures, a model is sure of no larger share of persons than the release claims."""
-    inferences = listed_objects(entries(checked.report.get("attack")).get("inference"))
-    sure = {str(inference.get("column")): entries(inference.get("learned")).get("sure") for inference in inferences}
-    tolerance = 0.005 if checked.several_rows else 0.00005  # shares are rounded
-    limit = checked.promise.attack_limit + tolerance
-    names = checked.promise.having("sensitive")
-    shares = [sure[name] for name in names if sure.get(name) is not None]  # as far as a share is told
-    met = set(names) <= set(sure) and all(isinstance(share, int | float) and share <= limit for share in shares)
+    """By the report's own figures, a model is sure of no larger share of persons than the release claims. Of few, or of
+    all but few, the share is as small as it may be; nothing told of a sensitive column is nothing checked.
+    """
+    attack, promise, several = entries(checked.report.get("attack")), checked.promise, checked.several_rows
+    told = {str(line.get("column")): line.get("learned") for line in listed_objects(attack.get("inference"))}
+    persons, few = attack.get("persons"), promise.least
+    known = isinstance(persons, int) and 0 < persons <= checked.audit.persons
+    sought = int(persons if known and persons else 1) + (few - 1 if several else 0)  # these are rounded down
+    least_of = {f"fewer than {few}": 1 / sought, f"all but fewer than {few}": (sought - few + 1) / sought}
+    sure = [entries(told.get(name)).get("sure") for name in promise.having("sensitive")]
+    shares: list[Any] = [least_of.get(share) if isinstance(share, str) else share for share in sure]
+    limit = promise.attack_limit + (0.005 if several else 0.00005)  # shares are rounded
+    met = known and all(type(share) in (int, float) and 0 <= share <= limit for share in shares)
     good = "A model tells of no more persons, as the report has it, than is claimed."
-    bad = "By the report's own figures a model tells of more persons than is claimed."
+    bad = "By the report's own figures a model tells of more persons than is claimed, or it has no such figures."
     return as_recounted("report attack", met, good, bad)
 
 

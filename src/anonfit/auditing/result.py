@@ -4,7 +4,7 @@ on, so that a public report can leave out those about few. Of a release, the ver
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from math import isinf
 from typing import Any
@@ -14,7 +14,7 @@ from anonfit.errors import listed
 PERSONS = {"persons": True}  # metadata of a field that is itself a number of persons
 APART = {"apart": True}  # metadata of a field that is told in sentences, not among the figures
 _IDENTIFYING = 0.9  # different values per row
-WITHHELD, DROPPED, BYTES = "withheld rows", "dropped rows", "file content"
+WITHHELD, DROPPED, BYTES, SUPPRESSION = "withheld rows", "dropped rows", "file content", "suppression limit"
 """Findings on source rows that are not released, and on what a file holds beside its rows."""
 JOINT = "joint cells"
 """The finding on two releases together, which only a caller asks for."""
@@ -270,6 +270,15 @@ class FrequentLabels:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupCells:
+    """The groups of a release as cells of its recoding."""
+
+    columns: Mapping[str, tuple[Sequence[Sequence[tuple[int, int]] | None], Any]]
+    """The runs of cells that are each label (None: of none), and the label of every group."""
+    sizes: Any  # (group,) in persons
+
+
+@dataclass(frozen=True, slots=True)
 class RawColumn:
     """What the groups reveal of a column that is released as it is."""
 
@@ -356,6 +365,8 @@ class Audit:
     not_recounted: tuple[str, ...] = field(default=(), metadata=APART)  # what a release tells and nobody counted here
     frequent: Mapping[str, FrequentLabels] = field(default_factory=dict, repr=False, metadata=APART)
     """Of every column of the file that holds a quasi-identifier."""
+    groups: GroupCells | None = field(default=None, repr=False, compare=False, metadata=APART)
+    """None: labels do not say of which region a group is, or nobody asked."""
 
     @property
     def k(self) -> int | None:

@@ -186,8 +186,12 @@ def _values(request: TargetRequest, column: Column, values: pl.Series) -> tuple[
     return numbers, True
 
 
-def attack_content(outcome: Attack, rule: Disclosure, *, roles: Mapping[str, Role] | None = None) -> dict[str, Any]:
-    """What came of an attack, as it may be told; None stands for a share that too few persons are in, or not in."""
+def attack_content(
+    outcome: Attack, rule: Disclosure, *, roles: Mapping[str, Role] | None = None, is_limited: bool = False
+) -> dict[str, Any]:
+    """What came of an attack, as it may be told; None stands for a share that too few persons are in, or not in. Where
+    what a model learns is limited, something is told to hold the limit against.
+    """
     inference = []
     for guesses in outcome.guesses:
         line = _guesses(guesses, rule, (roles or {}).get(guesses.column))
@@ -195,7 +199,7 @@ def attack_content(outcome: Attack, rule: Disclosure, *, roles: Mapping[str, Rol
             sure = _sure(learned, rule)
             line["learned"] = {
                 "at_least": SURE,
-                "sure": sure,
+                "sure": _nearly_sure(learned, rule) if is_limited and sure is None else sure,
                 "right": None if sure is None or not learned.sure else _share(learned.right, learned.sure, rule),
                 "sure_by_group": _share(learned.sure_by_group, learned.persons, rule),
             }
@@ -220,6 +224,19 @@ def _sure(learned: LearnedClasses, rule: Disclosure) -> float | None:
     """
     differ_by_few = map(rule.below_threshold, (learned.only_learned, learned.only_by_group))
     return None if any(differ_by_few) else _share(learned.sure, learned.persons, rule)
+
+
+def _nearly_sure(learned: LearnedClasses, rule: Disclosure) -> float | str:
+    """The same to hold a limit against: in words where few persons are meant, or all but few; else as if nobody were
+    told apart by the model alone, or by the groups alone, where few are.
+    """
+    told = rule.share(learned.sure, learned.persons)["persons"]
+    if isinstance(told, str):
+        return told
+    enough = [0 if rule.below_threshold(only) else only for only in (learned.only_learned, learned.only_by_group)]
+    persons = learned.sure_by_group + enough[0] - enough[1]
+    share = _share(persons, learned.persons, rule)
+    return str(rule.share(persons, learned.persons)["persons"]) if share is None else share
 
 
 def _guesses(guesses: Guesses, rule: Disclosure, role: Role | None) -> dict[str, Any]:

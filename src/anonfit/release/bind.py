@@ -20,6 +20,7 @@ from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import read_recoding
 from anonfit.recoding.values import Values
 from anonfit.spec.columns import unasked
+from anonfit.spec.kinds import LONGEST
 from anonfit.spec.model import ColumnSpec, Spec, TargetSpec
 from anonfit.spec.parse import refuse_open
 from anonfit.spec.settings import OUTPUT
@@ -104,6 +105,10 @@ def _column(spec: Spec, name: str, declared: ColumnSpec) -> Column:
     return Column(name, declared.role, taxonomy=taxonomy, split=split, **settings)
 
 
+def _is_line(name: str) -> bool:
+    return len(name) <= LONGEST and name.isprintable()
+
+
 def schema_of(spec: Spec, names: Sequence[str], *, guessed: bool = False) -> Schema:
     """The role of every column of the table; all that is missing or unknown is reported together. Names of a line that
     was only guessed to be a header, and of which the spec knows none, may be a person's values: they are not told.
@@ -124,6 +129,12 @@ def schema_of(spec: Spec, names: Sequence[str], *, guessed: bool = False) -> Sch
         )
     if "" in names:
         faults.append("the table has a column without a name, as pandas writes its index; name it, or leave it out.")
+    faults += [
+        f"the name of column {number:,} is no line of at most {LONGEST} characters that can be printed, and a release "
+        "names the columns that it leaves out; rename it, or leave it out of the table."
+        for number, name in enumerate(names, 1)
+        if name in spec.columns and spec.columns[name].role in (Role.IDENTIFIER, Role.ENTITY) and not _is_line(name)
+    ]
     if faults:
         raise SpecError(faults)
     undeclared = ColumnSpec(role=spec.data.default_role or Role.IDENTIFIER)

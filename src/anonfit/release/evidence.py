@@ -195,7 +195,12 @@ def _report(
         "formulas": facts["formulas"],
         "diversity": [],
         "selections": answers,
-        "attack": attack.attack_content(outcome, rule, roles={each.name: each.role for each in draft.schema.columns}),
+        "attack": attack.attack_content(
+            outcome,
+            rule,
+            roles={each.name: each.role for each in draft.schema.columns},
+            is_limited=draft.spec.privacy.attack_limit < 1,
+        ),
         **appraisal.content(rule),
         "audit": audit.public(rule.min_persons) if rule.min_persons else audit.to_dict(),
     }

@@ -183,7 +183,9 @@ def _words(measured: Json) -> str:
 def attack_sentences(content: Json) -> list[str]:
     """What came of an attack, in words."""
 
-    def in_words(share: float | None) -> str:
+    def in_words(share: float | str | None) -> str:
+        if isinstance(share, str):  # fewer than k, or all but fewer than k
+            return share
         return "a share that is not told, since too few are or are not," if share is None else percent(share)
 
     def off(saved: float) -> str:

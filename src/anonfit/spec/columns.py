@@ -5,6 +5,7 @@ Declared, read, written, and held against each other.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from difflib import get_close_matches
@@ -14,7 +15,20 @@ from typing import Any
 from anonfit.errors import RequestError, listed
 from anonfit.privacy.catalogue import MODELS, parameter_faults
 from anonfit.privacy.models import Kind
-from anonfit.spec.kinds import LINE, Faults, Given, ValueKind, declared, read_entries, read_section
+from anonfit.spec.kinds import (
+    FEW_TEXTS,
+    LINE,
+    LONGEST_MISSING,
+    MOST_MISSING,
+    Faults,
+    Given,
+    ValueKind,
+    declared,
+    is_few_texts,
+    read_entries,
+    read_section,
+    text,
+)
 from anonfit.spec.model import ColumnSpec, DiversitySpec, QuasiIdentifierSpec, Spec
 from anonfit.tables.schema import ColumnType, Role
 
@@ -61,12 +75,41 @@ def _read_waiver(given: Given) -> Any:
     )
 
 
+_DIRECTIVE = re.compile(r"%(?:[-_0]?[A-Za-z%+]|\.?[369]?f|:{0,3}z|#z)")
+_BETWEEN = re.compile(r"[\0 \-/.,:;_]+")
+_LONGEST_FORMAT, _LONGEST_REASON = 40, 1000
+
+
+def _is_date_format(text: str) -> bool:
+    """Whether a text has directives, signs that part them and words of at most three letters, and nothing else: it is
+    published.
+    """
+    rest = _DIRECTIVE.sub("\0", text)
+    words = [word for word in _BETWEEN.split(rest) if word]
+    return len(text) <= _LONGEST_FORMAT and "\0" in rest and all(len(word) <= 3 and word.isalpha() for word in words)
+
+
+def _is_reason(reason: str) -> bool:
+    return len(reason) <= _LONGEST_REASON and " ".join(reason.split()).isprintable()
+
+
 COLUMN = declared(
     "columns",
     ColumnSpec,
     domain=ValueKind(_read_domain),
     taxonomy=ValueKind(_read_taxonomy),
-    missing=ValueKind(_read_codes),
+    missing=ValueKind(_read_codes).that(is_few_texts, FEW_TEXTS, most=MOST_MISSING, longest=LONGEST_MISSING),
+    date_format=text("a text such as '%d.%m.%Y'").that(
+        _is_date_format,
+        "{place} must be made of directives such as %d, of signs between them and of words of up to three letters, at "
+        "most {longest} characters; found {value!r}.",
+        longest=_LONGEST_FORMAT,
+    ),
+    reason=text("a text").that(
+        _is_reason,
+        "{place} must be at most {longest} characters that can be printed: the report publishes it.",
+        longest=_LONGEST_REASON,
+    ),
     title=LINE,
     diversity=ValueKind(_read_waiver),
 )
@@ -97,6 +140,8 @@ def _check_column(where: str, column: ColumnSpec, faults: Faults, *, is_tested: 
         faults.add(f"{where}: a reason stands beside diversity = 'none' only; add that, or remove the reason.")
     elif column.diversity is not None and not (column.reason or "").strip():
         faults.add(f"{where}: diversity = 'none' needs a reason = \"…\", which the report publishes.")
+    if column.date_format and column.type not in (ColumnType.DATE, None):
+        faults.add(f"{where}: date_format is for dates; its type is '{column.type}'.")
     is_sensitive, is_generalized = column.role == Role.SENSITIVE, column.role == Role.QUASI_IDENTIFIER or is_tested
     if not is_generalized:
         refused = ("domain", "split") if is_sensitive else ("order", "domain", "taxonomy", "split")
@@ -129,8 +174,6 @@ def _check_generalized(where: str, column: ColumnSpec, faults: Faults) -> None:
         faults.add(f"{where}: split is for nominal columns and columns with a taxonomy only.")
     if column.domain and column.type == ColumnType.ORDINAL:
         faults.add(f"{where}: order already says which values there are; remove domain.")
-    if column.date_format and column.type not in (ColumnType.DATE, None):
-        faults.add(f"{where}: date_format is for dates; its type is '{column.type}'.")
     is_range = column.type in (ColumnType.CONTINUOUS, ColumnType.DATE)
     if column.domain and is_range and (len(column.domain) != 2 or not _ascending(column.domain)):
         faults.add(f"{where}: the domain of an ordered column is [lowest, highest].")

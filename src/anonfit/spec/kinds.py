@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from enum import StrEnum
 from numbers import Integral, Real
@@ -211,6 +211,20 @@ LINE = text("a line of text").that(
 )
 
 
+MOST_MISSING, LONGEST_MISSING = 30, 32
+FEW_TEXTS = (
+    "{place} must be at most {most} texts of at most {longest} characters that can be printed: the release publishes "
+    "what means missing."
+)
+
+
+def is_few_texts(texts: Sequence[str]) -> bool:
+    """Whether texts are few and short enough for what means missing: more could be rows of a table."""
+    return len(texts) <= MOST_MISSING and all(
+        len(text) <= LONGEST_MISSING and all(sign.isprintable() or sign.isspace() for sign in text) for text in texts
+    )
+
+
 def number(numbers: Numbers) -> ValueKind:
     """A finite number within bounds."""
     return ValueKind(lambda given: given.number(numbers))
@@ -245,6 +259,7 @@ def column_names(given: Any) -> list[str]:
 
 NAMES = ValueKind(Given.texts, of_keyword=column_names)
 TEXTS = ValueKind(Given.texts, of_keyword=lambda value: value if isinstance(value, str) else list(value))
+MISSING_TEXTS = TEXTS.that(is_few_texts, FEW_TEXTS, most=MOST_MISSING, longest=LONGEST_MISSING)
 KINDS = {
     "above 0": number(ABOVE_ZERO),
     "at least 0": number(AT_LEAST_ZERO),

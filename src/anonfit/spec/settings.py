@@ -60,6 +60,7 @@ DATA = declared(
     "data",
     model.DataSpec,
     source=ValueKind(lambda given: given.value, lambda source: source),
+    missing=kinds.MISSING_TEXTS,
     default_role=ValueKind(kinds.choice(Role).read).that(
         lambda role: role == Role.INSENSITIVE,
         "{place} = '{value}': only 'insensitive' can be a default; name the columns of every other role.",
