@@ -14,6 +14,7 @@ from audit_folders import write_folder
 
 from anonfit.auditing.api import audit, audit_release
 from anonfit.errors import DataError
+from anonfit.evaluation.comparing import Side, together
 
 K = 4
 CUTS = {"age": [40, 60], "pay": [50]}
@@ -159,6 +160,8 @@ def test_a_release_of_an_earlier_state_is_not_known_to_hold_with_another(tmp_pat
     [joint] = [finding for finding in result.findings if finding.name == "joint cells"]
     assert joint.met is None
     assert not result.passed
+    [pair] = together([Side("one", one, K), Side("older", older, K)], raw, lambda _: None)
+    assert (pair["holds"], pair["faults"]) == (None, [joint.sentence])
 
 
 def test_the_other_release_is_read_by_its_own_words() -> None:

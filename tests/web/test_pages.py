@@ -322,6 +322,20 @@ def test_runs_that_were_not_held_against_each_other_because_the_server_ended_are
     assert "could not be checked: too much" in door.page.get("/explore").text
 
 
+def test_runs_that_cannot_be_held_against_each_other_are_told(door: Door) -> None:
+    (door.folder / "spec.toml").write_text(SPEC)
+    door.post("/explore/try", ks="5,7", method=["purpose"])
+    runs = [door.jobs.wait(job.id, 120) for job in door.jobs.all("run")]
+    (door.folder / "people.csv").write_text(people().replace("age", "years", 1))
+    for job in runs:
+        params = {**job.params, "table": [job.params["table"][0], door.jobs.space.state_of("people.csv")]}
+        door.jobs._put(replace(job, params=params))  # as if the table were still the same
+    door.page.get("/explore")
+    asked = door.jobs.wait(door.jobs.all("together")[0].id, 120)
+    assert [pair["holds"] for pair in door.jobs.result(asked.id)["pairs"]] == [None]
+    assert "together break k could not be checked: " in door.page.get("/explore").text
+
+
 def test_a_run_comes_before_the_unasked_audit_of_others(door: Door) -> None:
     (door.folder / "spec.toml").write_text(SPEC)
     door.post("/explore/try", ks="5,7", method=["purpose"])

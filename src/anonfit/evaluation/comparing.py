@@ -272,11 +272,13 @@ def together(sides: Sequence[Side], source: Any, stage: Stage) -> list[dict[str,
             faults.append(error)
             pair |= {"joint": None, "holds": None, "faults": [str(error)]}
         else:
-            missed = [finding for finding in audit.findings if finding.met is False]
+            both = next((finding for finding in audit.findings if finding.name == JOINT), None)
+            missed = [finding for finding in audit.findings if finding.met is False and finding is not both]
+            missed += [] if both is None or both.met is not None else [both]
             pair |= {
                 "joint": audit.public(first.k)["joint"],
-                "holds": next((finding.met for finding in audit.findings if finding.name == JOINT), None),
-                "faults": [finding.sentence for finding in missed if finding.name != JOINT],
+                "holds": both and both.met,
+                "faults": [finding.sentence for finding in missed],
             }
         pairs.append(pair)
     if len(faults) == len(pairs):

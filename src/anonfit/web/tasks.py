@@ -12,7 +12,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
@@ -189,10 +188,12 @@ def _together(task: Task) -> dict[str, Any]:
         places = [(run.partition("-")[0], task.release(run)) for run in runs]
         sides = [Side(*place, spec.privacy.k) for place, spec in zip(places, specs, strict=True)]
         pair: dict[str, Any] = {"holds": None, "k": min(side.k for side in sides), "joint": None}
-        with suppress(RequestError):  # two that cannot be audited together are not told of
+        try:
             pair = together(sides, source_of(specs[0]), task.stage)[0]
-        share = (pair["joint"] or {}).get("persons_below_k")
-        pairs.append({"runs": runs, "k": pair["k"], "holds": pair["holds"], "share": share})
+        except RequestError as error:
+            pair["faults"] = [str(error)]
+        share, fault = (pair["joint"] or {}).get("persons_below_k"), " ".join(pair["faults"])
+        pairs.append({"runs": runs, "k": pair["k"], "holds": pair["holds"], "share": share, "fault": fault})
     return {"pairs": pairs}
 
 

@@ -5,7 +5,7 @@ what none of them says. The audits are jobs; this module only says which are due
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -61,7 +61,16 @@ def _has_failed(job: Job) -> bool:
 
 def unchecked(view: WorkspaceView) -> str | None:
     """Why some runs could not be held against each other, if that is so."""
-    return next((job.error["message"] for job in view.jobs.all("together") if job.error and _has_failed(job)), None)
+    failed = (job.error["message"] for job in view.jobs.all("together") if job.error and _has_failed(job))
+    runs = {job.id for job in view.runs}
+    unknown = (pair.get("fault") for ids, pair in _audited(view) if pair["holds"] is None and runs.issuperset(ids))
+    return next((words for words in (*failed, *unknown) if words), None)
+
+
+def _audited(view: WorkspaceView) -> Iterable[tuple[Pair, dict[str, Any]]]:
+    """The pairs that were audited, and what was found of each."""
+    results = [view.jobs.result(job.id) for job in view.jobs.all("together") if job.state == "done"]
+    return {tuple(pair["runs"]): pair for result in results for pair in result.get("pairs", ())}.items()
 
 
 def make_way(view: WorkspaceView) -> None:
@@ -73,11 +82,9 @@ def make_way(view: WorkspaceView) -> None:
 
 def broken(view: WorkspaceView) -> Sequence[Broken]:
     """The pairs of runs that break k together, those that were handed over first."""
-    results = [view.jobs.result(job.id) for job in view.jobs.all("together") if job.state == "done"]
-    audited = {tuple(pair["runs"]): pair for result in results for pair in result.get("pairs", ())}
     runs = {job.id: job for job in view.runs}
     broken = []
-    for (one, other), pair in audited.items():
+    for (one, other), pair in _audited(view):
         if pair["holds"] is False and one in runs and other in runs:
             handed = sum(bool(runs[run].params.get("handed")) for run in (one, other))
             numbers = runs[one].number, runs[other].number
