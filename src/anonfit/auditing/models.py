@@ -44,6 +44,9 @@ Asked = Mapping[str, Any]
 Measured = tuple[npt.NDArray[Any], BoolArray]  # (group) the figure, and whether it is what was asked
 
 
+_MOST_WHOLE = 2**53  # a larger number is not told exactly, and is no index
+
+
 @dataclass(frozen=True, slots=True)
 class DemandParameter:
     """A number that a demand states: from `least` (above it, if `above`) to `most`, and not `empty`: that end of the
@@ -58,7 +61,9 @@ class DemandParameter:
 
     def holds(self, value: object) -> bool:
         """Whether a value is such a number."""
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return False
+        if not abs(value) < (_MOST_WHOLE if self.whole or isinstance(value, int) else np.inf):
             return False
         if self.empty is not None and abs(value - self.empty) <= 2 * TIE * self.empty:
             return False
