@@ -74,7 +74,7 @@ REFUSED: list[tuple[Callable[[Folder], None], type[Exception]]] = [
     (spec("privacy", diversity=[{"column": "diagnosis", "model": "distinct-l", "l": 2, "c": 1}]), ReleaseError),
     (diversity(column="diagnosis", model="distinct-l"), SpecError),
     (diversity(column="diagnosis", model="distinct-l", l=10**30), SpecError),
-    (diversity(column="diagnosis", model="recursive-cl", c=2.0, l=1e308), SpecError),
+    (diversity(column="diagnosis", model="recursive-cl", c=2.0, l=10**400), SpecError),
     (diversity(column="diagnosis", model="entropy-l", l=0.5), SpecError),
     (diversity(column="diagnosis", model="entropy-l", l=2, c=3), ReleaseError),
     (diversity(column="diagnosis", model="t-closeness", t=0.2, distance="far"), SpecError),

@@ -313,7 +313,8 @@ def test_a_moved_split_is_found(tmp_path: Path, start: tuple[int, int], strange:
     assert found.labels is not None
     assert found.labels.no_region == strange
     for source in (None, folder.raw):
-        assert missed(audit_release(folder.write(), source=source)) == {"regions"}
+        # The picture in the report is of other regions, too.
+        assert missed(audit_release(folder.write(), source=source)) - {"report figures"} == {"regions"}
 
 
 def test_a_cut_that_parts_no_regions_is_refused(tmp_path: Path) -> None:

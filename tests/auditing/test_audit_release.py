@@ -257,7 +257,7 @@ def test_whether_bounds_tell_of_missing_values_is_as_the_recoding_says(tmp_path:
     folder.data = folder.data.sort(folder.data.columns)
     folder.manifest["data"]["columns"] = folder.data.columns
     folder.spec["output"]["values"] = "bounds"
-    assert missed(audit_release(folder.write(sort=False))) == {"missing columns", "regions"}
+    assert missed(audit_release(folder.write(sort=False))) == {"missing columns", "regions", "report figures"}
     folder.recoding["columns"][0]["missing"] = False
     folder.recoding["nodes"]["start"][1:4] = [0, 1, 2]
     assert missed(audit_release(folder.write(sort=False))) == set()

@@ -44,7 +44,7 @@ Asked = Mapping[str, Any]
 Measured = tuple[npt.NDArray[Any], BoolArray]  # (group) the figure, and whether it is what was asked
 
 
-_MOST_WHOLE = 2**53  # a larger number is not told exactly, and is no index
+_MOST_WHOLE = 2**63  # of 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class DemandParameter:
         """Whether a value is such a number."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return False
-        if not abs(value) < (_MOST_WHOLE if self.whole or isinstance(value, int) else np.inf):
+        if not abs(value) < (_MOST_WHOLE if isinstance(value, int) else np.inf):
             return False
         if self.empty is not None and abs(value - self.empty) <= 2 * TIE * self.empty:
             return False
@@ -114,7 +114,7 @@ def _recursive(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measur
     counts = spread.count[np.lexsort((-spread.count, spread.group))]
     before = np.append(0, np.cumsum(counts))
     end = np.append(spread.begin[1:], len(counts))
-    rest = before[end] - before[np.minimum(spread.begin + int(asked["l"]) - 1, end)]
+    rest = before[end] - before[np.minimum(spread.begin + int(min(asked["l"], len(counts) + 1)) - 1, end)]
     most = counts[spread.begin]
     figures = np.where(rest > 0, most / np.maximum(rest, 1), np.inf)
     return figures, most < asked["c"] * rest
