@@ -134,9 +134,11 @@ def places(column: Column, side: dict[str, Any]) -> list[int]:
         low, high = column.domain or (None, None)
         ends = [None if one is None else column.text(one) for one in (low, *column.cuts, high)]
         found = []
-        for edge in side["edges"]:
+        for number, edge in enumerate(side["edges"], start=1):
             after = range(found[-1] + 1 if found else 0, len(ends))
-            found.append(next((at for at in after if ends[at] == edge), -1))
+            fits = [at for at in after if ends[at] == edge]
+            # A cut may lie at the end of the domain; the last edge is the end.
+            found.append(-1 if not fits else fits[-1 if number == len(side["edges"]) else 0])
         need(-1 not in found, "an edge that is no cut")
     need(all(a < b for a, b in zip(found, found[1:], strict=False)), "edges do not rise")
     return found

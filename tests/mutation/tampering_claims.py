@@ -288,7 +288,7 @@ for change in (
     payload_in_the_recoding, payload_in_a_column, start_moved, split_by_another_column, set_changed, tree_cut_short,
     cells_joined, parts_of_another_length,
 ):  # fmt: skip
-    edit(change.__name__, change, enter=harmless if change in (order_changed, start_moved) else kind)
+    edit(change.__name__, change, enter=harmless if change in (order_changed, start_moved, leaves_exchanged) else kind)
 
 
 def finding_on_k(said: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -150,3 +151,16 @@ def test_edges_are_drawn_in_their_order(scale: str, edges: list[str | None]) -> 
     assert places[0] == 0
     assert places[-1] == 1
     assert all(low < high for low, high in zip(places, places[1:], strict=False))
+
+
+def test_the_picture_of_a_domain_whose_end_is_a_cut_is_accepted(tmp_path: Path) -> None:
+    """With `cut_points = "value"` the values that are the end of the domain stand behind a cut that is the end, too."""
+    frame = pl.DataFrame({"size": [1, 2, 3] * 40, "age": [20, 30, 40, 50] * 30})
+    release = af.anonymize(
+        frame, quasi_identifiers=["size", "age"], k=5, domains={"size": [1, 3]}, cut_points="value", consent=True
+    )
+    folder = release.save(tmp_path / "release")
+    edges = [release.report["partition"][side]["edges"] for side in ("across", "up")]
+    assert edges[0] == ["1", "2", "3", "3"]
+    for source in (None, frame):
+        assert af.audit_release(folder, source=source).passed

@@ -76,12 +76,13 @@ def _edges(axis: Json, meaning: LabelMeaning) -> list[int] | None:
         low, *sorted(meaning.cuts or ()), high
     )]  # fmt: skip
     found: list[int] = []
-    for edge in edges:
+    for number, edge in enumerate(edges, start=1):
         after = found[-1] + 1 if found else 0
         fits = [place for place in range(after, len(ends)) if _is_end(edge, ends[place])]
         if not fits:
             return None
-        found.append(fits[0])
+        # The end of a domain may be a cut, too: before the values that are the end. The last edge is the end.
+        found.append(fits[-1 if number == len(edges) else 0])
     return found
 
 
