@@ -40,6 +40,7 @@ __all__ = [
     "SpecError",
     "TaxonomyError",
     "TooManyGroups",
+    "counted",
     "did_you_mean",
     "listed",
     "printable",
@@ -145,6 +146,11 @@ def refuse_fork() -> None:
             "anonfit was used before this process was forked, and its threads are not here; start processes by "
             "multiprocessing's 'spawn' or 'forkserver'."
         )
+
+
+def counted(number: int, singular: str, plural: str = "") -> str:
+    """A number of things, such as `1 value` or `3 values`."""
+    return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
 
 
 def did_you_mean(word: str, valid: Iterable[str]) -> str:

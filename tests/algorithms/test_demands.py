@@ -156,7 +156,7 @@ def test_too_few_persons_are_told_first() -> None:
 @pytest.mark.parametrize(
     ("request_", "sentence"),
     [
-        (asked("ward", "distinct-l", l=4), "ward has 3 distinct value\\(s\\), missing among them,.* l cannot exceed 3"),
+        (asked("ward", "distinct-l", l=4), "ward has 3 distinct values, missing among them,.* l cannot exceed 3"),
         (asked("ward", "entropy-l", l=3.0), "ward has entropy 1.459 bits .* l cannot exceed 2.74"),
         (asked("ward", "alpha-k", alpha=0.49), "50.00% .* alpha must be at least 0.5"),
         (asked("cost", "variance", variance=5000.0), "cost has variance 766.66.* cannot exceed 766.6;"),

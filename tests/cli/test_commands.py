@@ -136,7 +136,7 @@ def test_a_missed_demand_is_exit_status_one(folder: Path) -> None:
 def test_an_infeasible_demand_is_exit_status_one(folder: Path) -> None:
     result = anonfit("run", "spec.toml", "--set", "privacy.k=1000", folder=folder)
     assert result.returncode == 1
-    assert "200 person(s), fewer than k = 1000" in result.stderr
+    assert "200 persons, fewer than k = 1000" in result.stderr
     assert not (folder / "spec-release").exists()
 
 

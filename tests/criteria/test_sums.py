@@ -76,5 +76,5 @@ def test_classes_and_shares_are_counted_in_persons() -> None:
 def test_k_counts_exactly() -> None:
     for persons in (3, 4):
         refuse_infeasible(Demands(3), persons, [])
-    with pytest.raises(Infeasible, match=re.escape("2 person(s), fewer than k = 3")):
+    with pytest.raises(Infeasible, match=re.escape("2 persons, fewer than k = 3")):
         refuse_infeasible(Demands(3), 2, [])

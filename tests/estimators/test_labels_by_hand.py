@@ -289,7 +289,7 @@ def test_numbers_that_are_not_generalized_are_passed_on() -> None:
 
 def test_what_is_no_label_is_refused_without_being_shown() -> None:
     encoder = RegionEncoder().fit(pl.DataFrame({"c": ["< 30", "≥ 30"]}))
-    with pytest.raises(DataError, match=r"column 'c': 2 row\(s\) \(first: row 2\) are no labels") as error:
+    with pytest.raises(DataError, match=r"column 'c': 2 rows \(first: row 2\) are no labels") as error:
         encoder.transform(pl.DataFrame({"c": ["< 30", "secret", "secret"]}))
     assert "secret" not in str(error.value)
 
@@ -315,7 +315,7 @@ def test_intervals_of_words_need_an_order() -> None:
 
 def test_wrong_bounds_are_refused() -> None:
     encoder = RegionEncoder().fit(bounds(["2024-01-01", None], [None, "2024-01-01"], ["no", "possible"]))
-    with pytest.raises(DataError, match=r"column 'c_lower': 1 row\(s\) \(first: row 1\) are no bounds"):
+    with pytest.raises(DataError, match=r"column 'c_lower': 1 row \(first: row 1\) is no bounds"):
         encoder.transform(bounds(["soon", None], [None, None], ["no", "possible"]))
     with pytest.raises(DataError, match="column 'c_missing'.*not one of no, possible, only"):
         encoder.transform(bounds([None, None], [None, None], ["no", "maybe"]))

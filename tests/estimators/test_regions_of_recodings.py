@@ -304,5 +304,5 @@ def test_a_recoding_says_all_of_its_columns() -> None:
 def test_labels_of_another_release_are_refused() -> None:
     release = release_of(people(1))
     other = release.data.with_columns(sex=pl.lit("{F, Y}"))
-    with pytest.raises(DataError, match=r"column 'sex': 400 row\(s\) \(first: row 1\) are no labels"):
+    with pytest.raises(DataError, match=r"column 'sex': 400 rows \(first: row 1\) are no labels"):
         RegionEncoder("ends", release.recoding).fit(release.data).transform(other)

@@ -93,7 +93,7 @@ def test_a_quasi_identifier_may_be_a_target_too() -> None:
 
 @pytest.mark.parametrize("y", [[None, *CLASSES[1:]], [float("nan"), *range(39)], pd.Series([pd.NA, *CLASSES[1:]])])
 def test_missing_values_are_refused(y: Any) -> None:
-    with pytest.raises(DataError, match=r"y has missing values \('target_2': 1 row\(s\)\)"):
+    with pytest.raises(DataError, match=r"y has missing values \('target_2': 1 row\)"):
         found(y if isinstance(y, pd.Series) else np.array(y, dtype=object))
     with pytest.raises(DataError, match="y has missing values"):
         Anonymizer(k=2).fit(TABLE, y)

@@ -29,7 +29,7 @@ def sentence(model: str, **asked: Any) -> str:
         (
             "distinct-l",
             {"l": 6},
-            "diagnosis has 4 distinct value(s), missing among them, over the whole table, so l cannot exceed 4; "
+            "diagnosis has 4 distinct values, missing among them, over the whole table, so l cannot exceed 4; "
             "distinct-l asks for l = 6.",
         ),
         (
@@ -41,19 +41,19 @@ def sentence(model: str, **asked: Any) -> str:
         (
             "recursive-cl",
             {"c": 2, "l": 3},
-            "diagnosis has 4 distinct value(s), the most frequent with 60 of 100 persons, over the whole table, so with "
+            "diagnosis has 4 distinct values, the most frequent with 60 of 100 persons, over the whole table, so with "
             "l = 3 c must be at least 3.001, or with c = 2 l cannot exceed 2; recursive-cl asks for c = 2, l = 3.",
         ),
         (
             "recursive-cl",
             {"c": 0.5, "l": 5},
-            "diagnosis has 4 distinct value(s), the most frequent with 60 of 100 persons, over the whole table, so l "
+            "diagnosis has 4 distinct values, the most frequent with 60 of 100 persons, over the whole table, so l "
             "cannot exceed 4, and with l = 4 c must be at least 6.001; recursive-cl asks for c = 0.5, l = 5.",
         ),
         (
             "recursive-cl",
             {"c": 20, "l": 5},
-            "diagnosis has 4 distinct value(s), the most frequent with 60 of 100 persons, over the whole table, so with "
+            "diagnosis has 4 distinct values, the most frequent with 60 of 100 persons, over the whole table, so with "
             "c = 20 l cannot exceed 4; recursive-cl asks for c = 20, l = 5.",
         ),
         (

@@ -115,12 +115,10 @@ def test_numbers_below_intervals_of_a_taxonomy_stay_apart() -> None:
 
 
 def test_values_outside_a_declared_domain_are_counted_but_not_named() -> None:
-    with pytest.raises(
-        TaxonomyError, match="column 'd': 2 of its 3 distinct value.s. are not in its taxonomy"
-    ) as error:
+    with pytest.raises(TaxonomyError, match="column 'd': 2 of its 3 distinct values are not in its taxonomy") as error:
         coded(["a", "secret", "hidden", None], taxonomy=Taxonomy.flat(["a"]))
     assert "secret" not in str(error.value)
-    with pytest.raises(DataError, match="column 'd': 1 of its 2 distinct value.s. are not in its order") as wrong:
+    with pytest.raises(DataError, match="column 'd': 1 of its 2 distinct values is not in its order") as wrong:
         coded(["a", "secret"], type=ColumnType.ORDINAL, order=("a", "b"))
     assert "secret" not in str(wrong.value)
 

@@ -192,7 +192,7 @@ def test_texts_of_times_with_a_zone_are_read_or_refused() -> None:
     try:
         release = made({"at": texts}, types={"at": "date"})
     except DataError as error:
-        assert "column 'at': 4 value(s) are not dates" in str(error)  # noqa: PT017 - either way is right
+        assert "column 'at': 4 values are not dates" in str(error)  # noqa: PT017 - either way is right
     else:
         assert len(said(release, "at")) == 2
 

@@ -80,9 +80,9 @@ def test_few_persons_are_not_counted() -> None:
     assert str(refused.value).startswith(f"fewer than {K} of {len(few)} rows")
     assert release.extend(few, suppression_limit=K / len(few))._draft.rows.withheld == 3
     others = people(40, 3).with_columns(town=pl.lit("somewhere"))
-    with pytest.raises(Infeasible, match=r"40 row\(s\) have a value that the recoding does not know"):
+    with pytest.raises(Infeasible, match=r"40 rows have a value that the recoding does not know"):
         release.extend(others)
-    with pytest.raises(Infeasible, match=rf"fewer than {K} row\(s\) have a value"):
+    with pytest.raises(Infeasible, match=rf"fewer than {K} rows have a value"):
         release.extend(others.head(3))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.cli.showing import console, print_json, results, stages, table
-from anonfit.errors import DataError
+from anonfit.errors import DataError, counted
 from anonfit_papers.datasets import ARCHIVE, fetch
 from anonfit_papers.purpose_tables import VARIABLE, data_folder
 from anonfit_papers.reproduction.catalogue import EXPERIMENTS
@@ -73,7 +73,7 @@ def reproduce(
         work = (
             f"{missing} parts to measure, {in_words(seconds)}" if missing else "nothing to measure, all parts are kept"
         )
-        screen.print(f"{len(experiments)} experiment(s): {work}; {kept} kept in {out / PARTS}", soft_wrap=True)
+        screen.print(f"{counted(len(experiments), 'experiment')}: {work}; {kept} kept in {out / PARTS}", soft_wrap=True)
     start = time.monotonic()
     verdicts = []
     with stages(as_json=as_json) as stage:

@@ -67,8 +67,8 @@ def without_row_numbers() -> Iterator[None]:
         text, places = IN_ROWS.subn("", str(error))
         if not places:
             raise
-        if "distinct value(s)" not in text:
-            text = text.replace("value(s) are not", "different value(s) are not", 1)
+        if "distinct value" not in text:
+            text = re.sub(r"\b(values? (is|are) not)", r"different \1", text, count=1)
         raise type(error)(text) from None
 
 

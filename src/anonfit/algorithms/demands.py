@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.objectives import OBJECTIVES, Objective
-from anonfit.errors import Infeasible, SpecError
+from anonfit.errors import Infeasible, SpecError, counted
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
 from anonfit.privacy.likeness import MaxConfidence
@@ -167,8 +167,8 @@ def refuse_infeasible(demands: Demands, persons: int, constraints: Sequence[Cons
     """Refuse a table that does not hold the demands as one group: then no division of it does."""
     if persons < demands.k:
         raise Infeasible(
-            f"the table is about {persons} person(s), fewer than k = {demands.k}: no release can give each of them "
-            f"{demands.k - 1} others like them."
+            f"the table is about {counted(persons, 'person')}, fewer than k = {demands.k}: no release can give each "
+            f"of them {demands.k - 1} others like them."
         )
     for constraint in constraints:
         for model in constraint.models:

@@ -17,6 +17,7 @@ from anonfit.algorithms.selections import CodingSelections, answer_batches, sele
 from anonfit.criteria.targets import NumberTarget
 from anonfit.engines.contract import Engine, InMemory, out_of_core
 from anonfit.engines.memory.layout import Shape
+from anonfit.errors import counted
 from anonfit.recoding.recoding import build_recoding, cells_of_codes
 from anonfit.runtime.process import Stage, silent
 from anonfit.tables.scales import CutPoints
@@ -131,7 +132,7 @@ def _grown_by_levels(
     from anonfit.engines.levels.sampling import start_on_sample
 
     def on_level(level: int, nodes: int) -> None:
-        stage(f"Growing regions: level {level}, {nodes} node(s)")
+        stage(f"Growing regions: level {level}, {counted(nodes, 'node')}")
 
     start = None if sample is None else partial(start_on_sample, rows=sample)
     engine, size = out_of_core(coding.engine), hand_over or HAND_OVER

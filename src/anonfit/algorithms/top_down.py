@@ -27,7 +27,7 @@ from anonfit.engines.memory.forms import Constraint
 from anonfit.engines.memory.layout import MASS, PERSONS, code_name, sensitive_name, target_name
 from anonfit.engines.memory.refining import RowsToRefine
 from anonfit.engines.tree import Grid, GridColumn
-from anonfit.errors import DataError, Infeasible, RequestError, SpecError, TooManyGroups
+from anonfit.errors import DataError, Infeasible, RequestError, SpecError, TooManyGroups, counted
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding, build_grid, cells_of_codes
 from anonfit.runtime.process import Stage, Stopping, silent, unstoppable
@@ -326,8 +326,8 @@ def _disclosed(domain: NominalDomain, column: NominalCells, grid: GridColumn) ->
     absent = [leaf for leaf in named if leaf not in places or leaf == domain.other]
     if absent:
         raise Infeasible(
-            f"the recoding to start from discloses {len(absent)} value(s) of column '{domain.name}' that too few "
-            "persons have, or none; suppress them there (-1), or start without it."
+            f"the recoding to start from discloses {counted(len(absent), 'value')} of column '{domain.name}' that too "
+            "few persons have, or none; suppress them there (-1), or start without it."
         )
     codes = [places[leaf] + shift for leaf in named]
     if domain.other is not None and column.other is not None and is_shown(column.other):

@@ -343,7 +343,7 @@ def _demands(privacy: JsonObject, quasi_identifiers: Sequence[str]) -> dict[str,
     left = [name for name in quasi_identifiers if sets and all(name not in demand.columns for demand in sets)]
     if left:
         raise ReleaseError(
-            f"The spec of the manifest claims nothing of the quasi-identifier(s) {listed(left)}: they are in none of "
+            f"The spec of the manifest claims nothing of these quasi-identifiers: {listed(left)}. They are in none of "
             "its sets of quasi-identifiers."
         )
     return {"k": k, "sets": sets, **limits}

@@ -15,7 +15,7 @@ from typer import Argument, Option
 
 from anonfit.cli.options import Json, Replace, Settings, names_of, whole_numbers
 from anonfit.cli.showing import console, is_log, is_quiet, print_json, results, say, stages, table
-from anonfit.errors import RequestError
+from anonfit.errors import RequestError, counted
 
 if TYPE_CHECKING:
     from anonfit.evaluation.comparing import Comparison
@@ -203,7 +203,7 @@ def _show(evaluation: Evaluation, out: Path | None) -> None:
         cases = dict.fromkeys(f"{row['method']}, k = {row['k']}: {row['column']}" for row in rows)
         say(
             "Certainty penalty and weighted discernibility disagree whether a column lost less than in median in "
-            f"{len(cases)} case(s): {'; '.join(list(cases)[:8])}{'; …' if len(cases) > 8 else ''}."
+            f"{counted(len(cases), 'case')}: {'; '.join(list(cases)[:8])}{'; …' if len(cases) > 8 else ''}."
         )
     for why in dict.fromkeys(cell.why for cell in evaluation.unmet):
         cells = []

@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from anonfit.cli.options import Dry, Json, Replace, Settings, To, trial, whole_numbers
 from anonfit.cli.showing import notice, print_json, results, say, stages, table
-from anonfit.errors import ReleaseError, RequestError, listed
+from anonfit.errors import ReleaseError, RequestError, counted, listed
 
 if TYPE_CHECKING:
     from anonfit.algorithms.trees.released import ReleasedTree
@@ -287,7 +287,7 @@ def _grow_tree(spec: Path, folder: Path, settings: Sequence[str], *, replace: bo
         return
     _say_published(folder, dry=dry)
     say(
-        f"  {_several(facts['leaves'], 'leaf', 'leaves')}, {_several(facts['spans'], 'span', 'spans')}, the smallest "
+        f"  {counted(facts['leaves'], 'leaf', 'leaves')}, {counted(facts['spans'], 'span')}, the smallest "
         f"of {facts['smallest_span']} persons (asked: {facts['k']})"
     )
     if (dropped := release.audit["rows"]["dropped"]) != 0:
@@ -305,10 +305,6 @@ def _grow_tree(spec: Path, folder: Path, settings: Sequence[str], *, replace: bo
         say(f"  read next: {facts['report']}")
         say(f"  drawn: {facts['drawing']}")
         say(f"  for the owner of the data only: {facts['internal_record']}")
-
-
-def _several(number: int, singular: str, plural: str) -> str:
-    return f"{number:,} {singular if number == 1 else plural}"
 
 
 def _show_drawing(tree: ReleasedTree) -> None:

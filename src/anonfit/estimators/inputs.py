@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from anonfit.criteria.objectives import AUTO, OBJECTIVES, Objective
-from anonfit.errors import DataError, RequestError, did_you_mean, listed
+from anonfit.errors import DataError, RequestError, counted, did_you_mean, listed
 from anonfit.tables.codebook import column_type
 from anonfit.tables.frames import from_frame
 from anonfit.tables.schema import Column, Role
@@ -149,15 +149,15 @@ def targets_of(
     settings_of_y: list[dict[str, Any]] = outer or [{} for _ in columns]
     if len(settings_of_y) != len(columns):
         raise RequestError(
-            f"targets has {len(settings_of_y)} entries for y, which has {len(columns)} column(s); give one for each, "
-            "or none."
+            f"targets has {len(settings_of_y)} entries for y, which has {counted(len(columns), 'column')}; give one "
+            "for each, or none."
         )
     names = _names([column.name for column in columns], settings_of_y, table.columns)
     columns = tuple(column.alias(name) for column, name in zip(columns, names, strict=True))
     if gaps := missing_counts(columns):
         raise DataError(
-            f"y has missing values ({listed(gaps)}: {max(gaps.values())} row(s)); leave those rows out of X and y, or "
-            "fill them."
+            f"y has missing values ({listed(gaps)}: {counted(max(gaps.values()), 'row')}); leave those rows out of X "
+            "and y, or fill them."
         )
     objective, types, entries = OBJECTIVES.get(criterion, AUTO), {}, []
     for column, entry in zip(columns, settings_of_y, strict=True):

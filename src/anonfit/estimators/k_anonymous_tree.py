@@ -17,7 +17,7 @@ from anonfit.algorithms.trees.building import Growing, Training, build_tree, cod
 from anonfit.algorithms.trees.growing import Variant, demand_of
 from anonfit.algorithms.trees.released import CONFIDENCES, Exposure, exposure_of
 from anonfit.algorithms.trees.tree import DecisionTree
-from anonfit.errors import DataError, RequestError, did_you_mean, listed
+from anonfit.errors import DataError, RequestError, counted, did_you_mean, listed
 from anonfit.estimators.inputs import missing_counts, named_columns, require_known, table_of
 from anonfit.release.bind import schema_of
 from anonfit.spec.keywords import spec_of_keywords
@@ -228,8 +228,8 @@ def _public(classifier: KAnonymousTreeClassifier, columns: Sequence[str]) -> lis
     neither = [name for name in columns if name not in {*public, *private}]
     if neither:
         raise RequestError(
-            f"{len(neither)} column(s) are neither public nor private: {listed(neither)}; name each in one of the two, "
-            "or leave public out: then all that are not private are public."
+            f"{counted(len(neither), 'column is', 'columns are')} neither public nor private: {listed(neither)}; name "
+            "each in one of the two, or leave public out: then all that are not private are public."
         )
     return public
 
@@ -259,7 +259,7 @@ def _labels(y: Any, table: pl.DataFrame) -> NDArray[Any]:
     check_consistent_length(table, labels)
     gaps = [label is None or label != label for label in labels.tolist()] if labels.dtype.kind in "Of" else []
     if any(gaps):
-        raise MissingValues(f"y has {sum(gaps)} missing value(s), or NaN; leave those rows out of X and y.")
+        raise MissingValues(f"y has {counted(sum(gaps), 'missing value')}, or NaN; leave those rows out of X and y.")
     check_classification_targets(labels)
     if labels.dtype.kind not in "OUTbiuf":
         raise RequestError(f"y holds {labels.dtype.name}, and classes are texts, numbers or booleans; make it texts.")
@@ -271,7 +271,7 @@ def _complete(classifier: KAnonymousTreeClassifier, table: pl.DataFrame) -> pl.D
     rows = read_table(table, ReadOptions(missing=tuple(classifier.missing), clean=frozenset(table.columns)))
     if gaps := missing_counts(rows):
         raise MissingValues(
-            f"X has missing values, or NaN ({listed(gaps)}: up to {max(gaps.values())} row(s)): what a missing value "
-            "tells of a person is not modelled for trees; leave those rows out, or fill them."
+            f"X has missing values, or NaN ({listed(gaps)}: up to {counted(max(gaps.values()), 'row')}): what a "
+            "missing value tells of a person is not modelled for trees; leave those rows out, or fill them."
         )
     return rows

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from anonfit.auditing.labels import ValueSet, read_label
 from anonfit.auditing.meanings import LabelMeaning
-from anonfit.errors import DataError
+from anonfit.errors import DataError, counted
 from anonfit.estimators import features
 from anonfit.estimators.features import Encoding, FeatureColumn, Intervals, Leaves, Numbers, Parts, on_line
 from anonfit.tables.frames import categorized
@@ -58,8 +58,9 @@ def _refuse(name: str, bad: NDArray[np.bool_], what: str) -> None:
     rows = np.flatnonzero(bad)
     if len(rows):
         raise DataError(
-            f"column '{name}': {len(rows)} row(s) (first: row {rows[0] + 1}) are {what}; encode what a release of "
-            "anonfit holds, and give its recoding."
+            f"column '{name}': {counted(len(rows), 'row')} (first: row {rows[0] + 1}) "
+            f"{'is' if len(rows) == 1 else 'are'} {what}; encode what a release of anonfit "
+            "holds, and give its recoding."
         )
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from anonfit.api import Release
 from anonfit.engines.tree import LEAF, Grid
-from anonfit.errors import DataError
+from anonfit.errors import DataError, counted
 from anonfit.metrics.losses import Extents
 from anonfit.metrics.registry import RecodedTable, content, metrics_of
 from anonfit.recoding.recoding import Recoding
@@ -182,8 +182,8 @@ def _matched(table: pl.DataFrame, labels: pl.DataFrame, numbers: NDArray[np.int3
     matches = rows.to_frame().join(regions, on="labels", how="left", maintain_order="left", nulls_equal=True)["region"]
     if matches.null_count():
         raise DataError(
-            f"{matches.null_count()} row(s) of the table say what no region of the recoding says; the table and the "
-            "recoding are not of one release."
+            f"{counted(matches.null_count(), 'row of the table says', 'rows of the table say')} what no region of the "
+            "recoding says; the table and the recoding are not of one release."
         )
     return matches.to_numpy().astype(np.int32)
 

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from anonfit.api import Release, load_table
-from anonfit.errors import ReleaseError, RequestError, listed
+from anonfit.errors import ReleaseError, RequestError, counted, listed
 from anonfit.evaluation.compared import Compared, figures
 from anonfit.metrics.losses import common_extents, unnamed_values
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
@@ -87,7 +87,7 @@ def compare(
     if len(releases) < 2:
         raise RequestError(f"a comparison needs two releases or more; {len(releases)} given.")
     if names and len(names) != len(releases):
-        raise RequestError(f"{len(names)} name(s) for {len(releases)} releases; give each one, or none.")
+        raise RequestError(f"{counted(len(names), 'name')} for {len(releases)} releases; give each one, or none.")
     folders = [Path(release) if isinstance(release, str | Path) else None for release in releases]
     if source is not None and None in folders:
         raise RequestError("releases are audited together as folders; save them, and give their paths.")

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.errors import DataError, TaxonomyError
+from anonfit.errors import DataError, TaxonomyError, counted
 from anonfit.privacy.models import DiversityModel, SensitiveColumn
 from anonfit.tables.codebook import code_column, column_type, typed
 from anonfit.tables.scales import LARGEST_NUMBER, FixedPoint, fixed_point
@@ -142,7 +142,8 @@ def _positions(
     if unknown:
         # Nobody should learn the values of a sensitive column, so they are counted, not named.
         raise error(
-            f"column '{distinct.name}': {unknown} of its {len(distinct)} distinct value(s) are not in its {where}; "
+            f"column '{distinct.name}': {unknown} of its "
+            f"{counted(len(distinct), 'distinct value')} {'is' if unknown == 1 else 'are'} not in its {where}; "
             f"{advice}."
         )
     return positions.astype(np.int64)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.errors import counted
 from anonfit.privacy.models import (
     NUMBERS,
     TIE,
@@ -54,8 +55,8 @@ class DistinctL(DiversityModel):
         distinct = int(_distinct(counts))
         among = ", missing among them," if self.column.has_missing else ""
         return (
-            f"{self.column.name} has {distinct} distinct value(s){among} over the whole table, so l cannot exceed "
-            f"{distinct}; distinct-l asks for l = {self.l}."
+            f"{self.column.name} has {counted(distinct, 'distinct value')}{among} over the whole table, so l cannot "
+            f"exceed {distinct}; distinct-l asks for l = {self.l}."
         )
 
 
@@ -145,7 +146,7 @@ class RecursiveCL(DiversityModel):
             least = more_than(most / int(_rest(counts, distinct)))
             ways.append(f"l cannot exceed {distinct}, and with l = {distinct} c must be at least {least}")
         return (
-            f"{self.column.name} has {distinct} distinct value(s), the most frequent with {most} of "
+            f"{self.column.name} has {counted(distinct, 'distinct value')}, the most frequent with {most} of "
             f"{int(counts.sum())} persons, over the whole table, so {', or '.join(ways)}; recursive-cl asks for "
             f"c = {plain(self.c)}, l = {self.l}."
         )

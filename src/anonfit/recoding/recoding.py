@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.engines.tree import Boxes, Grid, GridColumn, Tree, boxes_of, grid_column
-from anonfit.errors import DataError, RecodingError, listed
+from anonfit.errors import DataError, RecodingError, counted, listed
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.sql import DialectName, recoding_query
 from anonfit.recoding.values import Unseen, Values, recode_frame
@@ -188,13 +188,13 @@ def _cells(column: RecodedColumn, values: pl.Series, unseen: Unseen) -> NDArray[
         cells[known & (cells < 0)] = column.other_cell
     if unseen == Unseen.ERROR and not column.has_missing and not known.all():
         raise RecodingError(
-            f"column '{column.name}': {int((~known).sum())} value(s) are missing, but none was when the recoding was "
-            "made; ask for unseen = 'suppress' or 'ancestor', or fill them."
+            f"column '{column.name}': {counted(int((~known).sum()), 'value is', 'values are')} missing, but none was "
+            "when the recoding was made; ask for unseen = 'suppress' or 'ancestor', or fill them."
         )
     if unseen == Unseen.ERROR and (cells < 0).any():
         raise RecodingError(
-            f"column '{column.name}': {int((cells < 0).sum())} row(s) have a value that the recoding does not know; "
-            "ask for unseen = 'suppress' or 'ancestor', or mend the data."
+            f"column '{column.name}': {counted(int((cells < 0).sum()), 'row has', 'rows have')} a value that the "
+            "recoding does not know; ask for unseen = 'suppress' or 'ancestor', or mend the data."
         )
     return cells
 

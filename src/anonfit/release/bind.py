@@ -15,7 +15,7 @@ from anonfit.algorithms.refining import Refining
 from anonfit.algorithms.trees.building import Growing
 from anonfit.algorithms.trees.growing import Demand, Variant
 from anonfit.algorithms.trees.making import TreeRequest, tested_columns
-from anonfit.errors import DataError, SpecError, did_you_mean, listed
+from anonfit.errors import DataError, SpecError, counted, did_you_mean, listed
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import read_recoding
 from anonfit.recoding.values import Values
@@ -124,7 +124,7 @@ def schema_of(spec: Spec, names: Sequence[str], *, guessed: bool = False) -> Sch
     if without and spec.data.default_role is None:
         which = "" if hidden else f": {listed(without, 20)}"
         faults.append(
-            f"{len(without)} column(s) have no role{which}; give each a role, or write "
+            f"{counted(len(without), 'column has', 'columns have')} no role{which}; give each a role, or write "
             'default_role = "insensitive" in [data].'
         )
     if "" in names:

@@ -381,7 +381,8 @@ def extend(
     if len(kept) == 0:
         strangers = _left_out(schema, frame, frame[known])
         unseen_rows = Disclosure(spec.privacy.least).rows(len(frame) - len(known), strangers)
-        note = f" {unseen_rows} row(s) have a value that the recoding does not know." if unseen_rows else ""
+        they = "row has" if unseen_rows == 1 else "rows have"  # or fewer than may be told
+        note = f" {unseen_rows} {they} a value that the recoding does not know." if unseen_rows else ""
         raise Infeasible(
             f"no region has {_asked(spec)} in the new data, so nothing can be released.{note} "
             "Wait for more data, or make a release of its own."

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.errors import DataError, TaxonomyError
+from anonfit.errors import DataError, TaxonomyError, counted
 from anonfit.tables import schema
 from anonfit.tables.frames import categorized
 from anonfit.tables.scales import Scale, on_axis, parse_cut, scale_of, thresholds
@@ -86,8 +86,8 @@ def _parsed(before: pl.Series, after: pl.Series, what: str, advice: str) -> pl.S
     if len(bad):
         rows = ", ".join(str(row + 1) for row in bad.head(3).to_list())
         raise DataError(
-            f"column '{before.name}': {len(bad)} value(s) are not {what} (first in row {rows}); mend them, list them "
-            f"under [data] missing, or make the column nominal.{advice}"
+            f"column '{before.name}': {counted(len(bad), 'value is', 'values are')} not {what} (first in row {rows}); "
+            f"mend them, list them under [data] missing, or make the column nominal.{advice}"
         )
     return after.alias(before.name)
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
-from anonfit.errors import DataError
+from anonfit.errors import DataError, counted
 from anonfit.tables.layout import FileLayout
 from anonfit.tables.number_signs import DAY, readings_of, type_of
 from anonfit.tables.profile_columns import meaning_of
@@ -202,8 +202,8 @@ def _is_title(records: Records, place: int, width: int) -> bool:
 def uneven(line: int, found: int, expected: int) -> DataError:
     """A line that has not as many fields as it must."""
     return DataError(
-        f"line {line} has {found} field(s), and the table {expected}; mend it, or leave it out with skip_rows = "
-        f"[{line}] in [data]."
+        f"line {line} has {counted(found, 'field')}, and the table {expected}; mend it, or leave it out with "
+        f"skip_rows = [{line}] in [data]."
     )
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from anonfit.errors import counted
 from anonfit.tables.number_signs import Signs
 
 
@@ -406,8 +407,8 @@ def _of_texts(name: str, values: pl.Series) -> Iterator[Suspicion]:
     if 0 < len(words) <= FEW_WORDS and int(numbers.sum()) >= max(LEAST, 4 * len(words)):
         yield Suspicion(
             name,
-            f"it has numbers and {len(words)} word(s), so all of it is names; if the words mean missing, list them "
-            "under missing.",
+            f"it has numbers and {counted(len(words), 'word')}, so all of it is names; if the words mean missing, "
+            "list them under missing.",
         )
         return
     if values.str.contains(r"\d[., ]\d{3}").any() and any(values.str.contains(pattern).all() for pattern in _GROUPED):

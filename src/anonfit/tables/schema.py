@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.errors import DataError, TaxonomyError
+from anonfit.errors import DataError, TaxonomyError, counted
 from anonfit.tables.scales import Axis
 from anonfit.tables.taxonomy import Taxonomy
 
@@ -268,7 +268,8 @@ def require_known(
     if unknown:
         first = np.flatnonzero(np.append(positions < 0, False)[rows])[:3] + 1
         raise error(
-            f"column '{values.name}': {unknown} of its {len(values)} distinct value(s) are not in {where} (first in "
+            f"column '{values.name}': {unknown} of its "
+            f"{counted(len(values), 'distinct value')} {'is' if unknown == 1 else 'are'} not in {where} (first in "
             f"row {', '.join(map(str, first.tolist()))}); {advice}."
         )
 
@@ -325,7 +326,8 @@ def persons_of(rows: int, counts: pl.Series | None, entities: pl.Series | None) 
         bad = len(whole) - int(is_count.fill_null(value=False).sum())
         if bad:
             raise DataError(
-                f"count column '{counts.name}': {bad} value(s) are not whole numbers of at least 1; mend them."
+                f"count column '{counts.name}': {counted(bad, 'value is', 'values are')} not whole numbers of at "
+                "least 1; mend them."
             )
         if rows and int(whole.to_numpy().max()) >= 2**32:
             raise DataError(f"count column '{counts.name}': a row cannot stand for more than four billion persons.")
@@ -333,8 +335,8 @@ def persons_of(rows: int, counts: pl.Series | None, entities: pl.Series | None) 
     if entities is not None:
         if entities.null_count():
             raise DataError(
-                f"entity column '{entities.name}': {entities.null_count()} value(s) are missing; every row needs "
-                "its person."
+                f"entity column '{entities.name}': {counted(entities.null_count(), 'value is', 'values are')} "
+                "missing; every row needs its person."
             )
         ranks = entities.rank("dense") - 1
         return Persons(rows, entities=ranks.to_numpy().astype(np.uint32))

@@ -159,7 +159,7 @@ def test_wrong_counts_are_told_of_all_rows(tmp_path: Path) -> None:
 
     found = _made(_spec(tmp_path, 1, frame=frame), "duckdb")
     assert isinstance(found, DataError)
-    assert "2 value(s) are not whole numbers of at least 1" in str(found)
+    assert "2 values are not whole numbers of at least 1" in str(found)
 
 
 def test_auto_reads_a_log_outside_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

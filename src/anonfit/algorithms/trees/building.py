@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from anonfit.algorithms.trees.growing import DecisionTreeGrower, Demand, GrownTree, Variant, attributes_of
 from anonfit.algorithms.trees.tree import ClassName, DecisionTree, find_spans
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.errors import AuditFailed, DataError, RequestError, listed
+from anonfit.errors import AuditFailed, DataError, RequestError, counted, listed
 from anonfit.recoding.recoding import build_recoding, cells_of_codes
 from anonfit.tables.codebook import CodedValues, code_column, column_type
 from anonfit.tables.scales import CutPoints
@@ -166,8 +166,8 @@ def build_tree(training: Training, *, demand: Demand, growing: Growing) -> Built
     bad = int((~demand.allows(spans.counts)).sum())
     if bad or int(spans.counts.sum()) != int(grown.counts[0].sum()):
         raise AuditFailed(
-            f"{bad} span(s) of the grown tree do not hold what was asked; nothing is given out. This is a fault of "
-            "anonfit: please report it."
+            f"{counted(bad, 'span of the grown tree does', 'spans of the grown tree do')} not hold what was asked; "
+            "nothing is given out. This is a fault of anonfit: please report it."
         )
     return built
 
@@ -197,8 +197,8 @@ def require_complete(domain: Domain, codes: Codes, times: NDArray[np.int64] | No
     gaps = int(Persons(len(codes), times).of_groups(codes, 1)[0]) if domain.has_missing else 0
     if gaps:
         raise DataError(
-            f"column '{domain.name}' has {gaps} missing value(s): what a missing value tells of a person is not "
-            "modelled for trees; leave those rows out, or fill them."
+            f"column '{domain.name}' has {counted(gaps, 'missing value')}: what a missing value tells of a person is "
+            "not modelled for trees; leave those rows out, or fill them."
         )
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from anonfit.engines.memory.tree_kernels import BEFORE, FACTS, GAIN, HIGH, INFO, LOW, PLACE, SpanRuns, part_rows
 from anonfit.engines.memory.tree_splits import weigh
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.errors import Infeasible, RequestError
+from anonfit.errors import Infeasible, RequestError, counted
 from anonfit.privacy.models import at_least, at_most, plain
 from anonfit.tables.schema import Codes, Domain, NominalDomain, Persons
 from anonfit.tables.taxonomy import Taxonomy
@@ -117,8 +117,8 @@ def require_demand(demand: Demand, classes: NDArray[np.int64], *, class_is_publi
     if smallest < demand.k:
         known = " with the same class, which is public," if class_is_public else ""
         raise Infeasible(
-            f"there are {smallest} person(s){known} in the training rows, fewer than k = {demand.k}: no tree can give "
-            f"each of them {demand.k - 1} others like them."
+            f"the training rows are of {counted(smallest, 'person')}{known}, fewer than k = {demand.k}: no tree can "
+            f"give each of them {demand.k - 1} others like them."
         )
     shares = classes[classes > 0] / total
     if shares.max() > demand.max_confidence + TIE and demand.max_confidence < 1.0:

@@ -21,7 +21,7 @@ from anonfit.algorithms.trees.tree import ClassName, DecisionTree
 from anonfit.engines.contract import CountRequest, Engine, OutOfCore, out_of_core
 from anonfit.engines.memory.layout import code_name, target_name
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.errors import DataError, SpecError
+from anonfit.errors import DataError, SpecError, counted
 from anonfit.recoding.columns import interval_label
 from anonfit.recoding.recoding import Recoding
 from anonfit.runtime.process import Stage, silent
@@ -50,8 +50,8 @@ def classes_of_target(
     gaps = int(Persons(len(values), times).of_groups(values.is_null().to_numpy().astype(np.int64), 2)[1])
     if gaps:
         raise DataError(
-            f"the target '{request.column}' has {gaps} missing value(s), and a tree can learn nothing from a row "
-            "without a class; leave those rows out, or fill them."
+            f"the target '{request.column}' has {counted(gaps, 'missing value')}, and a tree can learn nothing from a "
+            "row without a class; leave those rows out, or fill them."
         )
     if request.classes:
         numbers = typed(column, values).cast(pl.Float64, strict=False)
