@@ -18,8 +18,8 @@ from parquet_parts import STRUCT, TEXT, Struct, at, has, rebuild
 
 import anonfit as af
 from anonfit.auditing.api import audit
+from anonfit.auditing.arrow_messages import frame_end
 from anonfit.auditing.formats import check_bytes
-from anonfit.auditing.parquet_bytes import frame_end
 from anonfit.engines.memory.write import write_table
 from anonfit.errors import DataError
 from anonfit.tables.frames import rebuilt
@@ -138,6 +138,26 @@ def of_no_row(header: Struct, body: bytes) -> bytes:
     runs = b"".join(b"\0" + bytes([byte]) for byte in PAYLOAD.encode())
     end = 4 + int.from_bytes(body[:4], "little")
     return (end - 4 + len(runs)).to_bytes(4, "little") + body[4:end] + runs + body[end:]
+
+
+def entry_of_no_row(header: Struct, body: bytes) -> bytes:
+    """One more text in the dictionary of three."""
+    if not has(header, 7) or not body.endswith(b"\1\0\0\0c"):
+        return body
+    at(at(header, 7)[2], 1)[2] += 2
+    return body + len(PAYLOAD).to_bytes(4, "little") + PAYLOAD.encode()
+
+
+def entry_twice(header: Struct, body: bytes) -> bytes:
+    """The first text of three is in the dictionary again, and one of the rows points to that: this is a message."""
+    if has(header, 7) and body.endswith(b"\1\0\0\0c"):
+        at(at(header, 7)[2], 1)[2] += 2
+        return body + body[:5]
+    if has(header, 7) or (at(at(header, 5)[2], 2)[2], body[4 + body[0]]) != (16, 2):  # by dictionary, in two bits
+        return body
+    changed = bytearray(body)
+    changed[4 + body[0] + 2] |= 3  # behind the head of the packed numbers, which are many
+    return bytes(changed)
 
 
 def in_header(header: Struct, body: bytes) -> bytes:
@@ -271,6 +291,8 @@ FAULTS: dict[str, dict[str, tuple[Callable[[Path], None], str]]] = {
         "statistics": (parquet_statistics, "statistics of other rows"),
         "another maker": (parquet_maker, "metadata"),
         "bytes behind the rows of a page": (rebuilt_parquet(page=behind_rows), "bytes that nothing refers to"),
+        "an entry of no row": (rebuilt_parquet(page=entry_of_no_row), "dictionary entries that no row has"),
+        "an entry twice": (rebuilt_parquet(page=entry_twice), "dictionary entries that no row has"),
         "runs of no row": (rebuilt_parquet(page=of_no_row), "bytes that nothing refers to"),
         "a field of a page": (rebuilt_parquet(page=in_header), "metadata"),
         "an inner field of a page": (rebuilt_parquet(page=in_inner_header), "metadata"),

@@ -331,7 +331,7 @@ UInt32 = npt.NDArray[np.uint32]
 Ways = tuple[UInt32, npt.NDArray[np.uint8]]
 Places = tuple[UInt32, ...]  # leaves, places, tests, runs
 _ROWS_AT_ONCE = 1 << 14
-_AXIS, _CUT, _LEFT, _RIGHT = range(4)  # of a node that is no leaf
+_AXIS, _CUT, _LEFT = range(3)  # of a node that is no leaf
 
 
 def locate_rows(boxes: LabelBoxes, columns: Sequence[Cells], *, rows: int) -> tuple[IntArray, npt.NDArray[np.uint8]]:
@@ -376,37 +376,38 @@ def _places(boxes: LabelBoxes, columns: Sequence[Cells]) -> Places:
     """The boxes of leaves, with a test for every axis on which some of these rows might be in the leaf but not in the
     box: most leaves are no larger than their box.
     """
-    low, high = _reach(boxes, columns)
-    leaf = np.flatnonzero(boxes.nodes[:, _AXIS] < 0)
-    leaf = leaf[np.argsort(boxes.nodes[leaf, 2])]
-    of_place = np.repeat(leaf, boxes.nodes[leaf, 3] - boxes.nodes[leaf, 2])
     labels = boxes.labels[boxes.leaves]
-    hulls = boxes.hulls[labels]
-    runs = np.stack([boxes.starts[labels], boxes.starts[labels + 1]])
-    within = (hulls[:, :, 0] <= low[of_place]) & (high[of_place] <= hulls[:, :, 1]) & (runs[1] - runs[0] == 1)
-    place, axis = np.nonzero(~within)
-    tests = np.stack([axis, runs[0, place, axis], runs[1, place, axis]], axis=1)
-    begin = np.searchsorted(place, np.arange(len(of_place) + 1))
+    place, axis = np.nonzero(_doubts(boxes, columns))
+    held = labels[place, axis]
+    tests = np.stack([axis, boxes.starts[held], boxes.starts[held + 1]], axis=1)
+    begin = np.searchsorted(place, np.arange(len(labels) + 1))
     places = np.stack([np.append(boxes.leaves, len(boxes.labels)), begin], axis=1)
     of_leaf = np.where(boxes.nodes[:, :1] < 0, boxes.nodes[:, 2:], 0)
     return tuple(np.ascontiguousarray(array, np.uint32) for array in (of_leaf, places, tests, boxes.runs))
 
 
-def _reach(boxes: LabelBoxes, columns: Sequence[Cells]) -> tuple[Cells, Cells]:
-    """From which cell to which these rows can be at every node and axis; halves are taken for all of both."""
-    nodes = boxes.nodes
-    low, high = np.zeros((2, len(nodes), len(boxes.axes)), np.int32)
-    for axis, column in enumerate(columns):
-        low[0, axis], high[0, axis] = column.min(), column.max()
-    level = np.zeros(1, np.int64)
-    while len(level := level[nodes[level, _AXIS] >= 0]):
-        left, right = nodes[level, _LEFT], nodes[level, _RIGHT]
-        for child in (left, right):
-            low[child], high[child] = low[level], high[level]
-        in_order = nodes[level, _CUT] >= 0
-        axis, cut = nodes[level, _AXIS][in_order], nodes[level, _CUT][in_order]
-        at_left, at_right = (left[in_order], axis), (right[in_order], axis)
-        high[at_left] = np.minimum(high[at_left], cut - 1)
-        low[at_right] = np.maximum(low[at_right], cut)
-        level = np.concatenate([left, right])
-    return low, high
+def _doubts(boxes: LabelBoxes, columns: Sequence[Cells]) -> npt.NDArray[np.uint8]:
+    """For every place and axis, whether the leaf may have one of these rows where its box has no cell."""
+    from anonfit.auditing import kernels
+
+    words = -(-max((axis.cells for axis in boxes.axes), default=1) // 64)
+    reach = np.zeros((len(boxes.axes), 64 * words), np.uint8)
+    for held, column in zip(reach, columns, strict=False):  # without rows there are no columns
+        held[column.min() : column.max() + 1] = 1
+    doubts = np.empty((len(boxes.leaves), len(boxes.axes)), np.uint8)
+    height = _height(boxes.nodes)
+    path = np.empty((height, 2), np.int64), np.empty((height, words), np.uint64)
+    halves = np.pad(boxes.halves, ((0, 0), (0, -boxes.halves.shape[1] % 8))).view(np.uint64)
+    geometry = boxes.labels, boxes.starts, boxes.runs
+    bits = np.packbits(reach, axis=1, bitorder="little").view(np.uint64)
+    kernels.doubtful((boxes.nodes, boxes.leaves), halves, geometry, bits, path, doubts)
+    return doubts
+
+
+def _height(nodes: Int32) -> int:
+    """How many nodes the longest way down a tree has."""
+    level, height = np.zeros(1, np.int64), 0
+    while len(level):
+        level, height = level[nodes[level, _AXIS] >= 0], height + 1
+        level = nodes[level, _LEFT:].ravel().astype(np.int64)
+    return height

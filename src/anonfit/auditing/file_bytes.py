@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anonfit.auditing import parquet_bytes
-from anonfit.auditing.parquet_bytes import UNKNOWN, UNREFERRED, UNUSED, FlatBuffer, FlatTable
+from anonfit.auditing import arrow_messages
+from anonfit.auditing.arrow_messages import UNKNOWN, UNREFERRED, UNUSED, FlatBuffer, FlatTable, bytes_of
 
 _ROWS_AT_ONCE = 1 << 18
 _MOMENT = r"^(-?\d{4,}-\d\d-\d\d)?T?(\d\d:\d\d:\d\d(\.\d+)?)?([+-]\d{4})?$"
@@ -128,11 +128,11 @@ def arrow_faults(path: Path) -> set[str]:
         schema = footer.root.table(1)
         if schema is None or data[:8] != _MAGIC + b"\0\0" or data[-6:] != _MAGIC or footer.root.tables(4):
             return {"metadata"}
-        faults = parquet_bytes.schema_faults(schema, types)
+        faults = arrow_messages.schema_faults(schema, types)
         fields = [_Field.of(column, dtype) for column, dtype in zip(schema.tables(1), types.values(), strict=True)]
         blocks = [block for number in (2, 3) for block in footer.root.structs(number, "<qi4xq")]
         place = min((block[0] for block in blocks), default=end)
-        faults |= parquet_bytes.message_faults(bytes(data[8:place]), types)
+        faults |= arrow_messages.message_faults(bytes(data[8:place]), types)
         layout = _ArrowBuffers(data, fields, faults)
         for begin, described, body in sorted(blocks):
             faults |= {UNREFERRED} if begin != place else set()
@@ -155,11 +155,11 @@ def _column_faults(column: pl.Series, field: _Field, texts: list[int | None], la
         entries = layout.entries.get(field.dictionary, [])
         lengths = (sum(count for count, _ in entries), sum(size for _, size in entries))
         levels = set(column.dtype.categories) if isinstance(column.dtype, pl.Enum) else set(used)
-        same = lengths == (len(used), parquet_bytes.bytes_of(used)) and levels == set(used)
+        same = lengths == (len(used), bytes_of(used)) and levels == set(used)
         return set() if same else {UNUSED}
     if field.kind in _TEXT + _LARGE_TEXT:
         ends = [0, *accumulate(layout.rows)]
-        held = [parquet_bytes.bytes_of(column[begin:end]) for begin, end in pairwise(ends)]
+        held = [bytes_of(column[begin:end]) for begin, end in pairwise(ends)]
         return set() if held == texts else {"texts that no row has"}
     return {"values beneath missing ones"} if field.kind != _NULL and _has_beneath(column, field.width) else set()
 
@@ -226,7 +226,7 @@ class _ArrowBuffers:
 
     def add(self, begin: int, described: int, body: int) -> None:
         """One message."""
-        flat, place = parquet_bytes.read_message(self.data, begin)
+        flat, place = arrow_messages.read_message(self.data, begin)
         kind, about = flat.root.number(1, "<B"), flat.root.table(2)
         assert about is not None
         number = about.number(0, "<q") if kind == _DICTIONARY else 0
@@ -269,7 +269,7 @@ class _ArrowBuffers:
         unpacked = int.from_bytes(content[:8], "little", signed=True)
         if unpacked == -1:
             return length - 8
-        if parquet_bytes.frame_end(content[8:]) != length - 8:
+        if arrow_messages.frame_end(content[8:]) != length - 8:
             self.faults.add(UNREFERRED)
         return unpacked
 

@@ -15,9 +15,10 @@ from zipfile import BadZipFile
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
+from anonfit.auditing.arrow_messages import UNKNOWN
 from anonfit.auditing.file_bytes import ReadForm, arrow_faults, csv_faults
 from anonfit.auditing.meanings import JsonObject
-from anonfit.auditing.parquet_bytes import UNKNOWN, parquet_faults
+from anonfit.auditing.parquet_bytes import parquet_faults
 from anonfit.auditing.program_bytes import statistics_faults, workbook_faults
 from anonfit.auditing.result import BYTES, Finding
 from anonfit.auditing.source_files import FOREIGN

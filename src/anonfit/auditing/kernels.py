@@ -238,6 +238,67 @@ def _locate(cells, ways, boxes, box_of_row, others):
 
 
 @inner
+def _narrow(reach, cut, halves, is_right):
+    """Leave of the cells in `reach`, as bits, those that a side of a node has."""
+    one, all_bits = np.uint64(1), ~np.uint64(0)
+    for word in range(len(reach) if cut >= 0 else halves.shape[1]):
+        if cut < 0:
+            right = halves[-1 - cut, word]
+        elif cut >= 64 * (word + 1):
+            right = np.uint64(0)
+        else:
+            right = all_bits ^ ((one << np.uint64(cut - 64 * word)) - one) if cut > 64 * word else all_bits
+        reach[word] &= right if is_right else ~right
+
+
+@inner
+def _is_covered(reach, first, last, runs, spare):
+    """Whether all cells in `reach` are in some runs."""
+    all_bits = ~np.uint64(0)
+    spare[:] = reach
+    for run in range(first, last):
+        low, high = runs[run, 0], runs[run, 1]
+        for word in range(low >> 6, (high >> 6) + 1):
+            held = all_bits
+            if word == low >> 6:
+                held = (held >> np.uint64(low & 63)) << np.uint64(low & 63)
+            if word == high >> 6:
+                held &= all_bits >> np.uint64(63 - (high & 63))
+            spare[word] &= ~held
+    return not spare.any()
+
+
+def _doubtful(tree, halves, geometry, reach, path, doubts):
+    """Go down the tree with the cells that rows have on every axis, and note of every place at a leaf the axes on which
+    some row there might be outside of the box.
+    """
+    (nodes, leaves), (labels, starts, runs), (steps, saved) = tree, geometry, path
+    depth, spare = 0, np.empty_like(reach[0])
+    steps[0, 0] = steps[0, 1] = 0
+    while depth >= 0:
+        node, stage = steps[depth, 0], steps[depth, 1]
+        axis = nodes[node, 0]
+        if axis < 0:
+            for place in range(nodes[node, 2], nodes[node, 3]):
+                for here in range(len(reach)):
+                    label = labels[leaves[place], here]
+                    doubts[place, here] = not _is_covered(reach[here], starts[label], starts[label + 1], runs, spare)
+            depth -= 1
+            continue
+        if stage == 0:
+            saved[depth] = reach[axis]
+        else:
+            reach[axis] = saved[depth]
+        if stage == 2:
+            depth -= 1
+            continue
+        _narrow(reach[axis], nodes[node, 1], halves, stage == 1)
+        steps[depth, 1] = stage + 1
+        depth += 1
+        steps[depth, 0], steps[depth, 1] = nodes[node, 2 + stage], 0
+
+
+@inner
 def _meet(label, other, starts, runs):
     """Whether the sets of two labels of one axis have a cell in common."""
     i, j = starts[label], starts[other]
@@ -285,29 +346,61 @@ def _number(keys, codes, slots, first):
     return count
 
 
-def _runs_end(data, place, end, width, count):
+@inner
+def _note_packed(data, place, width, done, after, last):
+    """Note the last places of packed numbers, of which these are those from `done` to before `after`."""
+    bits, held = np.uint64(0), 0
+    step, mask, most = np.uint64(width), (np.uint64(1) << np.uint64(width)) - np.uint64(1), np.uint64(len(last))
+    for i in range(done, after):
+        while held < width:
+            bits |= np.uint64(data[place]) << np.uint64(held)
+            place, held = place + 1, held + 8
+        number = bits & mask
+        bits, held = bits >> step, held - width
+        if number >= most:
+            return False
+        last[number] = i
+    return True
+
+
+@inner
+def _note_repeated(data, place, width, after, last):
+    """Note the last place of a number that is repeated up to place `after`."""
+    number = 0
+    for i in range((width + 7) // 8):
+        number |= int(data[place + i]) << (8 * i)
+    if number >> width or number >= len(last):
+        return False
+    last[number] = after - 1
+    return True
+
+
+def _runs_end(data, place, end, width, count, last):
     """Where the runs end in which Parquet has so many numbers of `width` bits, repeated or packed; -1 where they hold
-    anything else: runs of no number, numbers behind the last (packed ones come by eight), bits above a number's.
+    anything else: runs of no number, numbers behind the last (packed ones come by eight), bits above a number's, or
+    numbers from the length of `last` on. This gets the last place of each among all.
     """
-    while count > 0:
-        head, shift = np.int64(0), 0
-        while True:
+    done, is_good = np.int64(0), width <= 32 and end <= len(data)
+    while done < count and is_good:
+        head, shift, byte = np.int64(0), 0, 128
+        while byte >= 128:
             if place >= end or shift > 28:
                 return -1
-            byte = np.int64(data[place])
+            byte = int(data[place])
             head |= (byte & 127) << shift
             place, shift = place + 1, shift + 7
-            if byte < 128:
-                break
         held, size, spare = head >> 1, (width + 7) // 8, 0
         if head & 1:
             held, size, spare = held * 8, held * width, 7
-        if (shift > 7 and byte == 0) or held == 0 or held - count > spare or place + size > end:
+        after = done + held
+        if (shift > 7 and byte == 0) or held == 0 or after - count > spare or place + size > end:
             return -1
-        if not head & 1 and width % 8 and data[place + size - 1] >> (width % 8):
-            return -1
-        place, count = place + size, count - held
-    return place
+        if head & 1:
+            is_good = _note_packed(data, place, width, done, min(after, count), last)
+        else:
+            is_good = _note_repeated(data, place, width, after, last)
+        place, done = place + size, after
+    return place if is_good else -1
 
 
 _types: Any = numba
@@ -317,9 +410,14 @@ _LOCK = RLock()
 _KERNELS: dict[str, Any] = {
     "grow": (_grow, f"b1({GEOMETRY}, {SCRATCH}, i8[::1], i8[:, ::1], i4[::1], i4[::1], {TREE})"),
     "locate": (_locate, f"void(u4[:, ::1], {WAYS}, {PLACES}, u4[::1], u1[::1])"),
+    "doubtful": (
+        _doubtful,
+        "void(Tuple((i4[:, ::1], i4[::1])), u8[:, ::1], Tuple((i4[:, ::1], i4[::1], i4[:, ::1])), u8[:, ::1], "
+        "Tuple((i8[:, ::1], u8[:, ::1])), u1[:, ::1])",
+    ),
     "overlapping": (_overlapping, "void(i4[:, ::1], i4[::1], i4[:, ::1], i4[::1], i4[:, ::1], u1[::1])"),
     "number": (_number, _types.int64(_KEYS, _types.int64[::1], _types.uint32[::1], _types.int64[::1])),
-    "runs_end": (_runs_end, _types.int64(_BODY, *[_types.int64] * 4)),
+    "runs_end": (_runs_end, _types.int64(_BODY, *[_types.int64] * 4, _types.int64[::1])),
 }
 
 

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bytes of a Parquet file, and the messages of Arrow that it holds: every byte belongs to a page, to the footer or
-to what these must have, and dictionaries, statistics and metadata tell nothing but what the rows tell. A dictionary of
-exactly the values of its rows has room for no other; pages of rows are unpacked, and end where these do."""
+"""The bytes of a Parquet file: each belongs to a page, to the footer or to what these must have, and dictionaries,
+statistics and metadata tell nothing but what the rows tell.
+
+Pages of rows are unpacked, and the numbers in them are read one by one: they end where the rows do. Of a dictionary,
+they show one row of every entry that is used. If that is every entry, and the values that polars reads in these rows
+differ and are as long as the dictionary, it has room for no other value; and the least and the greatest of them are
+those of all rows, so that no other row has to be looked at."""
 
 from __future__ import annotations
 
 import base64
+import os
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,143 +25,25 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from anonfit.auditing.arrow_messages import (
+    UNKNOWN,
+    UNREFERRED,
+    UNUSED,
+    ZSTANDARD,
+    bytes_of,
+    frame_end,
+    message_faults,
+)
+
 Struct = Mapping[int, Any]  # from a field's number to its value
 Spans = list[tuple[int, int]]
-UNREFERRED, UNKNOWN = "bytes that nothing refers to", "a structure that this audit does not know"
-UNUSED = "dictionary entries that no row has"
-_SCHEMA, _TIMESTAMP = 1, 10  # Arrow's numbers of a kind of messages and of a type
-_ZSTANDARD = b"\x28\xb5\x2f\xfd"
-
-
-def frame_end(frame: bytes) -> int:
-    """Where a frame of Zstandard ends, by the sizes of its blocks; -1 where none begins."""
-    if frame[:4] != _ZSTANDARD:
-        return -1
-    described = frame[4]
-    single = described >> 5 & 1
-    place = 5 + (1 - single) + (0, 1, 2, 4)[described & 3] + (single, 2, 4, 8)[described >> 6]
-    last = 0
-    while not last and place < len(frame):
-        block = int.from_bytes(frame[place : place + 3], "little")
-        last, place = block & 1, place + 3 + (1 if block >> 1 & 3 == 1 else block >> 3)
-    return place + 4 * (described >> 2 & 1)
-
-
-class FlatBuffer:
-    """A FlatBuffer that knows which of its bytes were read."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data, self.seen = data, bytearray(len(data))
-        self.root = FlatTable(self, self.number(0, "<I"))
-
-    def number(self, place: int, form: str) -> int:
-        """A number at a place."""
-        self.mark(place, struct.calcsize(form))
-        return int(struct.unpack_from(form, self.data, place)[0])
-
-    def mark(self, place: int, size: int) -> None:
-        """Note that bytes were read."""
-        self.seen[place : place + size] = b"\x01" * size
-
-    def has_rest(self) -> bool:
-        """Whether bytes that were not read are more than fillings."""
-        data, seen = np.frombuffer(self.data, np.uint8), np.frombuffer(self.seen, np.uint8)
-        return bool(data[seen == 0].any())
-
-
-class FlatTable:
-    """A table in a FlatBuffer; fields are asked for by their number."""
-
-    def __init__(self, flat: FlatBuffer, place: int) -> None:
-        self.flat, self.place = flat, place
-        self.fields = place - flat.number(place, "<i")
-        self.size = flat.number(self.fields, "<H")
-        flat.mark(self.fields, self.size)
-        flat.mark(place, flat.number(self.fields + 2, "<H"))
-
-    def _at(self, field: int) -> int | None:
-        entry = 4 + 2 * field
-        offset = self.flat.number(self.fields + entry, "<H") if entry < self.size else 0
-        return self.place + offset if offset else None
-
-    def number(self, field: int, form: str = "<b") -> int:
-        """A field that is a number."""
-        place = self._at(field)
-        return 0 if place is None else self.flat.number(place, form)
-
-    def table(self, field: int) -> FlatTable | None:
-        """A field that is a table."""
-        place = self._at(field)
-        return None if place is None else FlatTable(self.flat, place + self.flat.number(place, "<I"))
-
-    def vector(self, field: int, width: int) -> tuple[int, int]:
-        """Where the entries of a vector begin, and how many there are."""
-        place = self._at(field)
-        if place is None:
-            return 0, 0
-        begin = place + self.flat.number(place, "<I")
-        count = self.flat.number(begin, "<I")
-        self.flat.mark(begin + 4, count * width)
-        return begin + 4, count
-
-    def structs(self, field: int, form: str) -> list[tuple[int, ...]]:
-        """A field that is a list of numbers of a form."""
-        width = struct.calcsize(form)
-        begin, count = self.vector(field, width)
-        return list(struct.iter_unpack(form, self.flat.data[begin : begin + count * width]))
-
-    def text(self, field: int) -> str | None:
-        """A field that is a text."""
-        begin, length = self.vector(field, 1)
-        return self.flat.data[begin : begin + length].decode() if begin else None
-
-    def tables(self, field: int) -> list[FlatTable]:
-        """A field that is a list of tables."""
-        begin, count = self.vector(field, 4)
-        places = range(begin, begin + 4 * count, 4)
-        return [FlatTable(self.flat, place + self.flat.number(place, "<I")) for place in places]
-
-
-def schema_faults(schema: FlatTable, types: Mapping[str, pl.DataType]) -> set[str]:
-    """The names, zones and notes of the columns of a schema must be those of these types."""
-    fields = schema.tables(1)
-    is_known = [column.text(0) for column in fields] == list(types) and not schema.tables(2)
-    for column, dtype in zip(fields, types.values(), strict=True):
-        layout, notes = column.table(3), {note.text(0): note.text(1) for note in column.tables(6)}
-        zone = layout.text(1) if layout is not None and column.number(2, "<B") == _TIMESTAMP else None
-        written = {"_PL_CATEGORICAL2": "0;0;u32;"} if isinstance(dtype, pl.Categorical) else {}
-        if isinstance(dtype, pl.Enum):
-            written = {"_PL_ENUM_VALUES2": "".join(f"{len(level.encode())};{level}" for level in dtype.categories)}
-        if (dictionary := column.table(4)) is not None:
-            dictionary.table(1)  # what is looked at counts as read
-        is_known &= zone == getattr(dtype, "time_zone", None) and notes in ({}, written) and not column.tables(5)
-    return set() if is_known else {"metadata"}
-
-
-def read_message(data: bytes | mmap, place: int) -> tuple[FlatBuffer, int]:
-    """The description of a message, and where what it describes begins."""
-    if data[place : place + 4] != b"\xff\xff\xff\xff":  # polars writes the first of a file without its length
-        return FlatBuffer(bytes(data[place:])), len(data)
-    size = int.from_bytes(data[place + 4 : place + 8], "little")
-    return FlatBuffer(bytes(data[place + 8 : place + 8 + size])), place + 8 + size
-
-
-def message_faults(data: bytes, types: Mapping[str, pl.DataType]) -> set[str]:
-    """What a message that describes columns tells beside their types."""
-    flat, end = read_message(data, 0)
-    schema = flat.root.table(2)
-    if schema is None or flat.root.number(1, "<B") != _SCHEMA or flat.root.tables(4):
-        return {"metadata"}
-    faults = schema_faults(schema, types)
-    return faults | {"metadata"} if flat.has_rest() or any(data[end:].strip(b"\x00\xff")) else faults
-
-
 _MAGIC = b"PAR1"
 _MAKER = re.compile(rb"[Pp]olars[\w .()+-]{0,120}")
 _TRUTH, _BYTES, _FIXED = 0, 6, 7  # physical types
 _WIDTHS = {1: 4, 2: 8, 4: 4, 5: 8}  # of whole and floating point numbers
 _ROWS_PAGE, _DICTIONARY_PAGE, _ZSTD, _PLAIN, _BY_DICTIONARY = 0, 2, 6, 0, 8
 _STATISTICS = 12  # the number of this field of a column's description
+_CELLS = 1 << 24  # that are read at once
 
 
 @dataclass(slots=True)
@@ -214,17 +101,28 @@ class _ThriftReader:
         return entries
 
 
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page of rows: which they are, where its body is, how long, how long unpacked, and how values are encoded."""
+
+    rows: tuple[int, int]  # the first and the one after the last
+    place: int
+    length: int
+    unpacked: int
+    encoding: int
+    is_packed: bool
+
+
 @dataclass(slots=True)
 class _Chunk:
-    """A column's part of a row group. Rows are given as the first of them and the one after the last."""
+    """A column's part of a row group."""
 
     name: str
     rows: tuple[int, int]
     kind: int
     width: int  # of values of a fixed size
     is_packed: bool
-    pages: Spans = field(default_factory=list)  # their rows
-    bodies: list[tuple[int, int, int, int]] = field(default_factory=list)  # place, length, length unpacked, encoding
+    pages: list[_Page] = field(default_factory=list)
     statistics: list[tuple[tuple[int, int], Struct]] = field(default_factory=list)  # of which rows
     dictionary: tuple[bytes, int, int] | None = None  # its entries, their number and their length
 
@@ -234,7 +132,8 @@ def parquet_faults(path: Path) -> set[str]:
     with path.open("rb") as file, mmap(file.fileno(), 0, access=1) as data:
         begin = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
         reader = _ThriftReader(data, begin)
-        footer, schema = reader.struct(), pl.scan_parquet(path, glob=False).collect_schema()
+        footer, rows = reader.struct(), pl.scan_parquet(path, glob=False)
+        schema = rows.collect_schema()
         faults = _metadata_faults(footer, schema)
         parts = [(0, 4)]
         chunks = list(_chunks(data, footer, list(schema), parts, faults))
@@ -243,9 +142,16 @@ def parquet_faults(path: Path) -> set[str]:
         faults.add(UNREFERRED)
     if faults:  # reading rows by lengths that are wrong could end in no memory
         return faults
+    of_column: dict[str, list[_Chunk]] = {}
+    for chunk in chunks:
+        of_column.setdefault(chunk.name, []).append(chunk)
+    names, width = list(of_column), max(os.cpu_count() or 1, _CELLS // max(1, footer[3]))
     with ThreadPoolExecutor() as pool:
-        of_columns = ([chunk for chunk in chunks if chunk.name == name] for name in schema if chunks)
-        return faults.union(*pool.map(lambda of_column: _column_faults(path, of_column), of_columns))
+        for begin in range(0, len(names), width):
+            columns = rows.select(names[begin : begin + width]).collect().get_columns()
+            checked = pool.map(lambda column: _column_faults(path, column, of_column[column.name]), columns)
+            faults = faults.union(*checked)
+    return faults
 
 
 def _metadata_faults(footer: dict[int, Any], schema: pl.Schema) -> set[str]:
@@ -310,7 +216,7 @@ def _chunks(data: mmap, footer: Struct, names: Sequence[str], parts: Spans, faul
             if 6 in written:  # the least and the greatest values of pages; one without values has none
                 index = part(written[6])
                 ends = zip(chunk.pages, index[2], index[3], strict=True)
-                chunk.statistics += [(of_page, {5: high, 6: low}) for of_page, low, high in ends if low or high]
+                chunk.statistics += [(page.rows, {5: high, 6: low}) for page, low, high in ends if low or high]
                 lengths = {len(index[1]), len(index.get(5, index[1]))}
                 if not _only([index], 1, 2, 3, 4, 5) or lengths != {len(chunk.pages)} or max(index[1]) > 2:
                     faults.add("metadata")
@@ -335,11 +241,11 @@ def _read_pages(data: mmap, chunk: _Chunk, about: Struct, parts: Spans, faults: 
         page = header[5]
         if header[1] != _ROWS_PAGE or not (_only([header], 1, 2, 3, 5) and _only([page], 1, 2, 3, 4, 5)):
             faults.add("metadata")
-        chunk.pages.append((row, row + page[1]))
-        chunk.bodies.append((reader.place, header[3], header[2], page[2]))
-        row += page[1]
+        rows, row = (row, row + page[1]), row + page[1]
+        is_packed = chunk.is_packed and header[3] > 0
+        chunk.pages.append(_Page(rows, reader.place, header[3], header[2], page[2], is_packed))
         if 5 in page:
-            chunk.statistics.append((chunk.pages[-1], page[5]))
+            chunk.statistics.append((rows, page[5]))
     if _STATISTICS in about:
         chunk.statistics.append((chunk.rows, about[_STATISTICS]))
     parts.append((begin, place))
@@ -347,89 +253,106 @@ def _read_pages(data: mmap, chunk: _Chunk, about: Struct, parts: Spans, faults: 
         faults.add(UNKNOWN)
 
 
-def _column_faults(path: Path, chunks: Sequence[_Chunk]) -> set[str]:
+def _column_faults(path: Path, column: pl.Series, chunks: Sequence[_Chunk]) -> set[str]:
     """Dictionaries have the values of the rows that use them, and statistics are of their rows."""
-    faults = set()
-    column = pl.scan_parquet(path, glob=False).select(chunks[0].name).collect().to_series()
-    held: dict[bytes, list[tuple[_Chunk, int, int, pl.Series]]] = {}
+    faults = set[str]()
+    bodies = iter(_bodies(path, [page for chunk in chunks for page in chunk.pages]))
+    every = [_plain(column[:0])]
+    users_of: dict[bytes, list[tuple[tuple[int, int], pl.Series]]] = {}
     for chunk in chunks:
-        short = chunk.dictionary is not None or isinstance(column.dtype, pl.Enum | pl.Categorical)
-        # The rows of a part are often those of its one page.
-        values = {rows: _plain(column[rows[0] : rows[1]], short=short) for rows in {chunk.rows, *chunk.pages}}
-        ends = {rows: (series.min(), series.max()) for rows, series in values.items()}
+        held = {page.rows: _held(chunk, page, next(bodies), column, faults) for page in chunk.pages}
+        held[chunk.rows] = pl.concat([every[0], *held.values()])
+        ends = {rows: (values.min(), values.max()) for rows, values in held.items()}
         stated = ((ends[rows], entry) for rows, statistics in chunk.statistics for entry in statistics.items())
         if not all(_tells(*entry, of_rows, chunk.kind) for of_rows, entry in stated):
             faults.add("statistics of other rows")
         if chunk.dictionary is not None:
             content, entries, size = chunk.dictionary
-            held.setdefault(content, []).append((chunk, entries, size, values[chunk.rows]))
-        if not all(_ends_with_rows(path, chunk, page, column) for page in range(len(chunk.pages))):
-            faults.add(UNREFERRED)
+            users_of.setdefault(content, []).append(((entries, size), held[chunk.rows]))
+        every.append(held[chunk.rows])
     # Parts with the same dictionary use it together.
-    for users in held.values():
-        used = pl.concat([rows for *_, rows in users]).drop_nulls().unique()
-        if any((entries, size) != (len(used), _size(used, chunk)) for chunk, entries, size, _ in users):
+    for users in users_of.values():
+        used = pl.concat([values for _, values in users]).unique()
+        if {numbers for numbers, _ in users} != {(len(used), _size(used, chunk))}:
             faults.add(UNUSED)
-    if isinstance(column.dtype, pl.Enum) and set(column.dtype.categories) != set(column.unique().drop_nulls()):
+    if isinstance(column.dtype, pl.Enum) and set(column.dtype.categories) != set(pl.concat(every)):
         faults.add(UNUSED)
     return faults
 
 
-def _ends_with_rows(path: Path, chunk: _Chunk, page: int, column: pl.Series) -> bool:
-    """Whether a page of rows holds which of them are missing, the values of the others, and nothing more."""
+def _bodies(path: Path, pages: Sequence[_Page]) -> list[bytes]:
+    """The bodies of pages, unpacked."""
+    bodies = []
+    with path.open("rb") as file:
+        for page in pages:
+            file.seek(page.place)
+            bodies.append(file.read(page.length))
+    packed = [(body, page.unpacked) for body, page in zip(bodies, pages, strict=True) if page.is_packed]
+    unpacked = iter(_unpacked(packed))
+    return [next(unpacked) if page.is_packed else body for body, page in zip(bodies, pages, strict=True)]
+
+
+def _held(chunk: _Chunk, page: _Page, body: bytes, column: pl.Series, faults: set[str]) -> pl.Series:
+    """The values of a page of rows, those of a dictionary once each. The page has which rows are missing, the values of
+    the others, and nothing more.
+    """
     from anonfit.auditing.kernels import runs_end  # compiled code, which other audits do not need
 
-    place, length, unpacked, encoding = chunk.bodies[page]
-    body = np.fromfile(path, np.uint8, length, offset=place).tobytes()
-    body = _unpacked(body, unpacked) if chunk.is_packed and length else body
-    rows = column[slice(*chunk.pages[page])]
-    known = rows.drop_nulls()
+    rows = column[slice(*page.rows)]
+    known, content = rows.drop_nulls(), np.frombuffer(body, np.uint8)
     begin = 4 + int.from_bytes(body[:4], "little")
-    content = np.frombuffer(body, np.uint8)
-    if len(body) != unpacked or runs_end(content, 4, begin, 1, len(rows)) != begin:
-        return False
-    if encoding == _BY_DICTIONARY:
-        return bool(runs_end(content, begin + 1, len(body), body[begin], len(known)) == len(body))
-    if chunk.kind == _TRUTH:
-        size, rest = -(-len(known) // 8), -len(known) % 8
-        return len(body) == begin + size and (not size or body[-1] >> (8 - rest) == 0 or not rest)
-    return encoding == _PLAIN and len(body) == begin + _size(_plain(known, short=False), chunk)
+    is_good = len(body) == page.unpacked and runs_end(content, 4, begin, 1, len(rows), np.empty(2, np.int64)) == begin
+    if page.encoding == _BY_DICTIONARY and chunk.dictionary is not None:
+        row_of = np.full(min(chunk.dictionary[1], len(column)), -1)
+        end = runs_end(content, begin + 1, len(body), body[begin], len(known), row_of)
+        values = _plain(known[row_of[row_of >= 0]])
+    else:
+        values = _plain(known)
+        end = begin + _size(values, chunk)
+        if chunk.kind == _TRUTH:  # bits, the last of which are zero
+            end = begin + -(-len(known) // 8)
+            is_good &= not len(known) % 8 or body[-1] >> len(known) % 8 == 0
+        is_good &= page.encoding == _PLAIN
+    if not is_good or end != len(body):
+        faults.add(UNREFERRED)
+    return values
 
 
-def _unpacked(frame: bytes, size: int) -> bytes:
-    """What a Zstandard frame holds, by polars' decompressor: as the one value of a Parquet file written around it."""
+def _unpacked(frames: Sequence[tuple[bytes, int]]) -> list[bytes]:
+    """What frames of Zstandard of these lengths hold, by polars' decompressor: as the values of a Parquet file written
+    around them. Each is a page of its own, in which a frame that holds the value's length stands before it.
+    """
 
     def whole(number: int) -> bytes:
         digits = [2 * number >> shift & 127 | 128 for shift in range(0, (2 * number).bit_length() or 1, 7)]
         return bytes([*digits[:-1], digits[-1] & 127])
 
-    long = whole(size)
-    header = b"\x15\x00\x15" + long + b"\x15" + whole(len(frame)) + b"\x2c\x15\x02\x15\x00\x15\x06\x15\x06\x00\x00"
-    packed = whole(len(header) + len(frame))
-    part = b"\x15\x0e\x19\x15\x00\x19\x18\x01v\x15\x0c\x16\x02\x16" + long + b"\x16" + packed + b"\x26\x08\x00"
-    schema = b"\x19\x2c\x48\x01s\x15\x02\x00\x15\x0e\x15" + long + b"\x15\x00\x18\x01v\x00"
-    group = b"\x19\x1c\x19\x1c\x26\x08\x1c" + part + b"\x00\x16" + packed + b"\x16\x02\x00"
-    footer = b"\x15\x02" + schema + b"\x16\x02" + group + b"\x00"
-    file = (_MAGIC, header, frame, footer, len(footer).to_bytes(4, "little"), _MAGIC)
-    value = pl.read_parquet(BytesIO(b"".join(file))).item()
-    assert isinstance(value, bytes)
-    return value
+    file, held = bytearray(_MAGIC), 0
+    for frame, size in frames:
+        length = ZSTANDARD + b"\x20\x04\x21\x00\x00" + size.to_bytes(4, "little")
+        sizes = whole(size + 4) + b"\x15" + whole(len(length) + len(frame))
+        header = b"\x15\x00\x15" + sizes + b"\x2c\x15\x02\x15\x00\x15\x06\x15\x06\x00\x00"
+        file += header + length + frame
+        held += len(header) + size + 4
+    rows, packed = whole(len(frames)), whole(len(file) - 4)
+    sizes = b"\x16" + rows + b"\x16" + whole(held) + b"\x16" + packed
+    part = b"\x15\x0c\x19\x15\x00\x19\x18\x01v\x15\x0c" + sizes + b"\x26\x08\x00"
+    schema = b"\x19\x2c\x48\x01s\x15\x02\x00\x15\x0c\x25\x00\x18\x01v\x00"
+    group = b"\x19\x1c\x19\x1c\x26\x08\x1c" + part + b"\x00\x16" + packed + b"\x16" + rows + b"\x00"
+    footer = b"\x15\x02" + schema + b"\x16" + rows + group + b"\x00"
+    file += footer + len(footer).to_bytes(4, "little") + _MAGIC
+    return pl.read_parquet(BytesIO(file)).to_series().to_list()
 
 
-def _plain(rows: pl.Series, *, short: bool) -> pl.Series:
-    """The values of rows as the file has them; in short, each once."""
-    values = rows.unique() if short else rows
-    return values.cast(pl.String) if isinstance(rows.dtype, pl.Enum | pl.Categorical) else values.to_physical()
+def _plain(values: pl.Series) -> pl.Series:
+    """Values as the file has them."""
+    is_label = isinstance(values.dtype, pl.Enum | pl.Categorical)
+    return values.cast(pl.String) if is_label else values.to_physical()
 
 
 def _size(values: pl.Series, chunk: _Chunk) -> int:
     """How long values are: texts have their lengths before them."""
     return bytes_of(values) + 4 * len(values) if chunk.kind == _BYTES else len(values) * chunk.width
-
-
-def bytes_of(texts: pl.Series) -> int:
-    """How long texts are together."""
-    return int((texts.str.len_bytes() if texts.dtype == pl.String else texts.bin.size()).sum())
 
 
 def _tells(number: int, entry: Any, ends: tuple[Any, Any], kind: int) -> bool:

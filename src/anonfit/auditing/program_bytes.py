@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from anonfit.auditing.parquet_bytes import UNKNOWN, UNREFERRED, UNUSED
+from anonfit.auditing.arrow_messages import UNKNOWN, UNREFERRED, UNUSED
 from anonfit.auditing.source_files import read_statistics
 
 _PARTS = [
