@@ -288,9 +288,13 @@ def _check_files(folder: Path, files: dict[str, str]) -> None:
 # --- what a folder must say, and its audits ---------------------------------------------------------------------
 
 
-def expected_report(folder: Path, manifest: Json, report: Json) -> tuple[Json, dict[str, str]]:
-    """A report with all that follows from its other parts and from the folder written anew, and its pages by name."""
-    recoding = read_recoding(folder / "recoding.json")
+def expected_report(
+    folder: Path, manifest: Json, report: Json, recoding: Recoding | None = None
+) -> tuple[Json, dict[str, str]]:
+    """A report with all that follows from its other parts and from the folder written anew, and its pages by name;
+    `recoding` is the folder's, where it was read already.
+    """
+    recoding = recoding or read_recoding(folder / "recoding.json")
     spec = spec_of_manifest(manifest["spec"], recoding)
     schema = schema_of(spec, list(spec.columns))
     reported, workload = report["asked"], workload_of(spec)
