@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 import anonfit as af
 from anonfit.demo.population import hospital, hospital_taxonomies
-from anonfit.report.page import TEMPLATES
+from anonfit.report.environment import TEMPLATES
 from anonfit.report.pictures import element, shape, svg, text, tiling_figure, together
 
 SHOWN = ["age", "sex", "postcode", "length_of_stay", "outcome"]

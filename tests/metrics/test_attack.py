@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 import anonfit as af
+from anonfit.metrics import inference
 from anonfit.metrics.attack import Attack, SoughtPersons, attack, attack_content, draw_persons, link
 from anonfit.metrics.inference import Guesses, LearnedClasses, ReleasedRecords, Secret
 from anonfit.privacy.disclosure import Disclosure
@@ -138,7 +139,41 @@ def plain_hit(values: list[Any], true: Any) -> Fraction | None:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_guesses_equal_plain_counting(seed: int) -> None:
+def test_guesses_of_numbers_equal_plain_means(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(2, 60))
+    nodes, numbers = rng.integers(0, 5, rows), rng.integers(0, 9, rows).astype(float)
+    numbers[rng.random(rows) < 0.2] = np.nan
+    entities = rng.integers(0, rows, rows).astype(np.uint32) if seed % 2 else np.arange(rows, dtype=np.uint32)
+    people = draw_persons(rows, k=1, seed=seed, entities=entities)
+    sample = SoughtPersons(nodes[people], np.ones(len(people), bool), entities[people])
+    found = attack(
+        ReleasedRecords(nodes, entities=entities), sample, [Secret("n", numbers, numbers[people], True)], k=2
+    )
+    known = [row for row in range(rows) if numbers[row] == numbers[row]]
+
+    def off(rows_asked: list[int], true: float) -> float | None:
+        return abs(sum(numbers[row] for row in rows_asked) / len(rows_asked) - true) if rows_asked else None
+
+    sums = [0.0] * 4
+    for row in (row for row in people.tolist() if row in known):
+        others = off([other for other in known if entities[other] != entities[row]], numbers[row])
+        here = [other for other in known if nodes[other] == nodes[row]]
+        of_others = off([other for other in here if entities[other] != entities[row]], numbers[row])
+        told = (
+            off(here, numbers[row]),
+            others if of_others is None else of_others,
+            off(known, numbers[row]),
+            others,
+        )
+        sums = [total + (one or 0.0) for total, one in zip(sums, told, strict=True)]
+    one = found.guesses[0]
+    assert [one.of_group, one.of_others, one.of_table, one.of_other_rows] == pytest.approx(sums)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_guesses_equal_plain_counting(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inference, "AT_ONCE", (1, 5, 1 << 20)[seed % 3])
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(2, 60))
     nodes, classes = rng.integers(0, 5, rows), rng.integers(0, 4, rows)

@@ -75,7 +75,7 @@ def test_a_model_is_what_naive_bayes_over_cells_says() -> None:
     nodes = release.recoding.nodes(release.recoding.cells(frame))
     codes = (frame["s"] == "b").cast(pl.Int8).to_numpy()
     secret = Secret("s", codes, codes)
-    _, place = ReleasedRecords(nodes).places()
+    _, place = ReleasedRecords(nodes).places
     found = learn(release.recoding, ReleasedRecords(nodes), secret, place, release.recoding.cells(frame))
     # Each group is one cell, so nothing is added to its shares: 6 of 8 are not sure, 8 of 8 are.
     assert found == LearnedClasses(persons=16, sure=8, right=8, sure_by_group=8, only_learned=0, only_by_group=0)

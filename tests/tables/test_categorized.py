@@ -8,10 +8,10 @@ import random
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
+from polars.testing import assert_frame_equal, assert_series_equal
 
 from anonfit.tables import frames
-from anonfit.tables.frames import categorized, rebuilt, reordered
+from anonfit.tables.frames import categorized, enumerated, rebuilt, reordered
 
 
 @pytest.mark.parametrize("slot_bits", [1, 2, 4, 12])
@@ -41,6 +41,27 @@ def test_few_texts_need_no_categories(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [[*distinct.to_list(), None][place] for place in places.tolist()] == ["b", None, "a", "b"]
 
 
+@pytest.mark.parametrize("words", [[], ["a"], ["ß", "a, b", "", "Z", "a"], [f"text {number}" for number in range(300)]])
+def test_few_texts_are_enumerated_in_the_order_of_their_code_points(
+    words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frames, "FEW", 400)
+    rng = random.Random(len(words))
+    for values in ([], [None, None], words, [rng.choice([*words, None]) for _ in range(2000)]):
+        texts = pl.Series("x", values, dtype=pl.String)
+        found = enumerated(texts)
+        assert isinstance(found.dtype, pl.Enum)
+        assert found.dtype.categories.to_list() == sorted(set(values) - {None})
+        assert_series_equal(found.cast(pl.String), texts)
+        assert_frame_equal(reordered(found.to_frame(), np.arange(len(values), dtype=np.uint32)), texts.to_frame())
+
+
+def test_many_texts_and_what_is_no_text_are_not_enumerated() -> None:
+    texts = pl.Series([f"text {number}" for number in range(300)])
+    assert enumerated(texts) is texts
+    assert enumerated(names := texts.cast(pl.Categorical)) is names
+
+
 def test_reordered_rows_are_those_of_a_gather_and_hold_no_other_text() -> None:
     rng = np.random.default_rng(0)
     rows = 3000
@@ -60,7 +81,7 @@ def test_reordered_rows_are_those_of_a_gather_and_hold_no_other_text() -> None:
         }
     )
     order = rng.permutation(rows).astype(np.uint32)
-    found = reordered(frame, order)
+    found = reordered(frame.with_columns(enumerated(few)), order)
     assert_frame_equal(found, rebuilt(frame[order]))
     assert np.array_equal(np.signbit(found["float"].to_numpy()), np.signbit(frame["float"][order].to_numpy()))
     # Each text is there once, in an order of its own.

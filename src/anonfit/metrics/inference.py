@@ -14,8 +14,10 @@ it makes the person's cells than the others that the group's labels hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ from anonfit.recoding.recoding import Recoding
 from anonfit.tables.schema import Persons
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReleasedRecords:
     """Released rows: the node of each, how many persons it stands for, or whose it is."""
 
@@ -36,6 +38,7 @@ class ReleasedRecords:
     counts: NDArray[Any] | None = None  # (row,)
     entities: AnyIntegers | None = None  # (row,) below 2 ** 32
 
+    @cached_property
     def places(self) -> tuple[NDArray[Any], Integers]:
         """The nodes that have rows, in ascending order, and each row's place among them."""
         # Nodes are numbers from 0: marking them is several times faster than sorting them.
@@ -45,7 +48,7 @@ class ReleasedRecords:
 
     def sizes(self) -> tuple[NDArray[Any], Integers]:
         """The nodes that have rows, and the persons in each."""
-        used, place = self.places()
+        used, place = self.places
         return used, self.persons().of_groups(place, len(used))
 
     def persons(self) -> Persons:
@@ -83,33 +86,26 @@ def guess(
     secret: Secret, records: ReleasedRecords, place: Integers, *, is_released: Flags, entities: NDArray[Any] | None
 ) -> Guesses:
     """Guess a column of persons in the `place`th of the records' nodes; of those in none (-1), from the table."""
-    _, group = records.places()
-    whole = np.zeros(len(group), np.int64)
-    known = ~np.isnan(secret.true) if secret.are_numbers else np.ones(len(place), np.bool_)
+    _, group = records.places
+    known = np.flatnonzero(~np.isnan(secret.true)) if secret.are_numbers else np.arange(len(place))
+    groups, table = (_Summary.of(secret, numbers, records) for numbers in (group, np.zeros(len(group), np.int64)))
+    at, nowhere, true = place[known], np.zeros(len(known), np.int64), secret.true[known]
+    in_group, anywhere = _own_values(secret, records.entities, entities, is_released, group, place, known)
     judge = _errors if secret.are_numbers else _hits
-    own = _own_values(secret, group, records.entities, entities, is_released)
-    groups, table = (_Summary.of(secret, numbers, records) for numbers in (group, whole))
-    sums = np.zeros(4)
-    judged: dict[Any, float | None] = {}
-
-    def of_whole(true: Any, mine: Sequence[Any]) -> float | None:
-        key = (true, *mine)
-        if key not in judged:
-            judged[key] = judge(table, 0, true, mine)
-        return judged[key]
-
-    for person in np.flatnonzero(known).tolist():
-        true, at = secret.true[person], int(place[person])
-        of_table, of_other_rows = of_whole(true, ()), of_whole(true, own(person, None))
-        here = judge(groups, at, true, ()) if at >= 0 else None
-        others = judge(groups, at, true, own(person, at)) if at >= 0 else None
-        # Where nobody is left in the group, the table is all there is.
-        sums += [_first(here, of_table), _first(others, of_other_rows), _first(of_table), _first(of_other_rows)]
-    return Guesses(secret.column, int(known.sum()), secret.are_numbers, *sums.tolist())
+    of_table, of_other_rows = judge(table, nowhere, true, NOTHING), judge(table, nowhere, true, anywhere)
+    here, others = judge(groups, at, true, NOTHING), judge(groups, at, true, in_group)
+    # Where nobody is left in the group, the table is all there is.
+    guesses = (_first(here, of_table), _first(others, of_other_rows), _first(of_table), _first(of_other_rows))
+    sums = [float(np.add.accumulate(figures)[-1]) if len(figures) else 0.0 for figures in guesses]
+    return Guesses(secret.column, len(known), secret.are_numbers, *sums)
 
 
-def _first(*figures: float | None) -> float:
-    return next((figure for figure in figures if figure is not None), 0.0)
+def _first(*figures: Floats) -> Floats:
+    """The first figure that there is, 0 where there is none. (person,)"""
+    found = figures[-1]
+    for earlier in reversed(figures[:-1]):
+        found = np.where(np.isnan(earlier), found, earlier)
+    return np.nan_to_num(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +125,7 @@ class _Summary:
             known = ~np.isnan(secret.released)
             sums = np.bincount(group[known], weights=(secret.released * masses)[known], minlength=size)
             return cls(sums, np.bincount(group[known], weights=masses[known], minlength=size), np.arange(size + 1))
-        codes = secret.released.astype(np.int64)
+        codes = secret.released.astype(np.int64, copy=False)
         width = int(codes.max(initial=0)) + 1
         if records.entities is not None:
             # Who has a value in several rows of a group counts once for it.
@@ -147,32 +143,82 @@ class _Summary:
         return cls(pairs % width, held, np.searchsorted(pairs // width, np.arange(size + 1)))
 
 
-def _hits(summary: _Summary, group: int, true: Any, own: Iterable[Any]) -> float | None:
-    """The chance that the commonest class of a group is the true one, without a person's own; None without others."""
-    run = slice(summary.starts[group], summary.starts[group + 1])
-    codes, held = summary.codes[run], summary.held[run].copy()
-    for code in own:
-        held[codes == code] -= 1
-    most = held.max(initial=0.0)
-    if most <= 0:
-        return None
-    best = codes[held == most]
-    return 1 / len(best) if true in best else 0.0
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What the release holds of persons themselves: pairs of a person, by place, in ascending order, and a value."""
+
+    person: Integers
+    value: NDArray[Any]
 
 
-def _errors(summary: _Summary, group: int, true: Any, own: Iterable[Any]) -> float | None:
-    """How far the mean of a group, without a person's own numbers, is from the true one; None without others."""
-    mine = [value for value in own if not np.isnan(value)]
-    total, number = float(summary.codes[group]) - sum(mine), float(summary.held[group]) - len(mine)
-    return abs(total / number - float(true)) if number > 0 else None
+NOTHING = _Own(np.zeros(0, np.int64), np.zeros(0))
+AT_ONCE = 1 << 20
+"""Pairs of a person and a class that are looked at together."""
+
+
+def _hits(summary: _Summary, groups: Integers, true: NDArray[Any], own: _Own) -> Floats:
+    """The chance that the commonest class of each person's group (-1: of none) is the true one, without the person's
+    own; NaN where nobody else is left. (person,)
+    """
+    chances = np.full(len(groups), np.nan)
+    lengths = np.where(groups >= 0, summary.starts[groups + 1] - summary.starts[groups], 0)
+    asked = np.flatnonzero(lengths)
+    ends = np.cumsum(lengths[asked])
+    begin = 0
+    while begin < len(asked):
+        end = max(begin + 1, int(np.searchsorted(ends, ends[begin] - lengths[asked[begin]] + AT_ONCE, side="right")))
+        some = asked[begin:end]
+        chances[some] = _chances_of(summary, some, groups, lengths[some], true, own)
+        begin = end
+    return chances
+
+
+def _chances_of(
+    summary: _Summary, some: Integers, groups: Integers, lengths: Integers, true: NDArray[Any], own: _Own
+) -> Floats:
+    """The chances of some persons, whose groups have so many classes."""
+    first = np.cumsum(lengths) - lengths
+    pair = np.arange(int(lengths.sum())) + np.repeat(summary.starts[groups[some]] - first, lengths)
+    codes, held, person = summary.codes[pair], summary.held[pair], np.repeat(some, lengths)
+    width = int(max(summary.codes.max(initial=0), own.value.max(initial=0))) + 1
+    # Classes of a group are in ascending order, so that keys are, too.
+    keys, mine = person * width + codes, own.person * width + own.value.astype(np.int64)
+    mine = mine[(mine >= keys[0]) & (mine <= keys[-1])]
+    at = np.searchsorted(keys, mine)
+    held[at[keys[at] == mine]] -= 1
+    most = np.maximum.reduceat(held, first)
+    is_best = held == np.repeat(most, lengths)
+    ties = np.add.reduceat(is_best, first, dtype=np.int64)
+    is_right = np.add.reduceat(is_best & (codes == true[person]), first, dtype=np.int64) > 0
+    return np.where(most > 0, np.where(is_right, 1 / ties, 0.0), np.nan)
+
+
+def _errors(summary: _Summary, groups: Integers, true: NDArray[Any], own: _Own) -> Floats:
+    """How far the mean of each person's group (-1: of none), without the person's own numbers, is from the true one;
+    NaN where nobody else is left. (person,)
+    """
+    is_number = ~np.isnan(own.value)
+    person, mine = own.person[is_number], own.value[is_number]
+    total = summary.codes[groups] - np.bincount(person, weights=mine, minlength=len(groups))
+    number = summary.held[groups] - np.bincount(person, minlength=len(groups))
+    has_others = (groups >= 0) & (number > 0)
+    return np.where(has_others, np.abs(total / np.where(has_others, number, 1) - true), np.nan)
 
 
 def _own_values(
-    secret: Secret, group: Integers, of_row: NDArray[Any] | None, of_person: NDArray[Any] | None, is_released: Flags
-) -> Callable[[int, int | None], list[Any]]:
-    """What the release holds of a person: the values of his or her rows in a group, or anywhere (None)."""
+    secret: Secret,
+    of_row: NDArray[Any] | None,
+    of_person: NDArray[Any] | None,
+    is_released: Flags,
+    group: Integers,
+    place: Integers,
+    known: Integers,
+) -> tuple[_Own, _Own]:
+    """What the release holds of the `known` persons: the values of their rows in their groups, and anywhere."""
     if of_row is None or of_person is None:
-        return lambda person, _: [secret.true[person]] if is_released[person] else []
+        released = np.flatnonzero(is_released[known])
+        alone = _Own(released, secret.true[known][released])
+        return alone, alone
     rows = np.flatnonzero(np.isin(of_row, of_person))
     held: dict[tuple[int, int | None], list[Any]] = {}
     for entity, at, value in zip(
@@ -181,8 +227,17 @@ def _own_values(
         for key in ((entity, at), (entity, None)):
             held.setdefault(key, []).append(value)
     if not secret.are_numbers:
-        held = {key: list(set(values)) for key, values in held.items()}
-    return lambda person, at: held.get((int(of_person[person]), at), [])
+        held = {key: sorted(set(values)) for key, values in held.items()}
+    persons = list(zip(of_person[known].tolist(), place[known].tolist(), strict=True))
+    return tuple(  # type: ignore[return-value]  # a pair
+        _flat([held.get((entity, None if is_anywhere else at), []) for entity, at in persons])
+        for is_anywhere in (False, True)
+    )
+
+
+def _flat(values: Sequence[Sequence[Any]]) -> _Own:
+    """The values of each person, one after the other."""
+    return _Own(np.repeat(np.arange(len(values)), list(map(len, values))), np.array(list(chain.from_iterable(values))))
 
 
 _FEW_PAIRS = 1 << 16
@@ -216,7 +271,7 @@ def learn(
     """Learn classes from a release and guess those of persons. place: (person,) the place of the person's group among
     the records' nodes, -1 for none; cells: the persons' exact quasi-identifiers, column by column.
     """
-    used, group = records.places()
+    used, group = records.places
     held = _held(secret, records, group, len(used))
     asked = np.flatnonzero(place >= 0)
     at = place[asked]
@@ -249,8 +304,7 @@ def learn(
 
 def _places(secret: Secret) -> Integers:
     """The place of each class: the commonest have one each, all others the last one. (class,)"""
-    codes = np.concatenate([secret.released, secret.true]).astype(np.int64)
-    times = np.bincount(secret.released.astype(np.int64), minlength=int(codes.max(initial=0)) + 1)
+    times = np.bincount(secret.released.astype(np.int64, copy=False), minlength=int(secret.true.max(initial=0)) + 1)
     ranks = np.empty(len(times), np.int64)
     ranks[np.argsort(-times, kind="stable")] = np.arange(len(times))
     return np.minimum(ranks, MOST_CLASSES)
@@ -260,7 +314,7 @@ def _held(secret: Secret, records: ReleasedRecords, group: Integers, groups: int
     """How many persons of each group have each class. (group, class)"""
     places = _places(secret)
     width = int(places.max(initial=0)) + 1
-    keys = group * width + places[secret.released.astype(np.int64)]
+    keys = group * width + places[secret.released.astype(np.int64, copy=False)]
     if records.entities is not None:  # who has a value in several rows of a group counts once for it
         _, once = np.unique(np.stack([keys, records.entities.astype(np.int64)]), axis=1, return_index=True)
         keys = keys[once]

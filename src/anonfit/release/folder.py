@@ -116,10 +116,12 @@ def _report(folder: Path) -> Json:
     return report.plain()
 
 
-def load_folder(folder: Path, *, rows: bool = True) -> Loaded:
-    """Data, recoding, report and manifest of a release folder; without `rows` only the columns of the data."""
+def load_folder(folder: Path, *, rows: bool = True, recoding: Recoding | None = None) -> Loaded:
+    """Data, recoding, report and manifest of a release folder; without `rows` only the columns of the data. `recoding`
+    is the folder's, where it was read already.
+    """
     manifest = read_manifest(folder)
-    recoding = read_recoding(folder / "recoding.json")
+    recoding = recoding or read_recoding(folder / "recoding.json")
     return Loaded(_table(folder, manifest, None if rows else 0), recoding, _report(folder), manifest)
 
 
@@ -168,6 +170,11 @@ def _is_ours(place: Path, *, is_release: bool) -> bool:
         return False
 
 
+def not_loaded(error: AnonfitError) -> AuditFailed:
+    """What is said of a release that others could not load."""
+    return AuditFailed(f"what was written cannot be loaded, so nothing is published: {error}")
+
+
 def publish(
     folder: Path,
     target: Path,
@@ -189,7 +196,7 @@ def publish(
     except AuditFailed:
         raise
     except AnonfitError as error:
-        raise AuditFailed(f"what was written cannot be loaded, so nothing is published: {error}") from None
+        raise not_loaded(error) from None
     for ending, record in records.items():
         write_new(folder.with_name(ending), record)
     _give_name(folder, target, replace=replace)
@@ -288,9 +295,13 @@ def _check_files(folder: Path, files: dict[str, str]) -> None:
 # --- what a folder must say, and its audits ---------------------------------------------------------------------
 
 
-def expected_report(folder: Path, manifest: Json, report: Json) -> tuple[Json, dict[str, str]]:
-    """A report with all that follows from its other parts and from the folder written anew, and its pages by name."""
-    recoding = read_recoding(folder / "recoding.json")
+def expected_report(
+    folder: Path, manifest: Json, report: Json, recoding: Recoding | None = None
+) -> tuple[Json, dict[str, str]]:
+    """A report with all that follows from its other parts and from the folder written anew, and its pages by name;
+    `recoding` is the folder's, where it was read already.
+    """
+    recoding = recoding or read_recoding(folder / "recoding.json")
     spec = spec_of_manifest(manifest["spec"], recoding)
     schema = schema_of(spec, list(spec.columns))
     reported, workload = report["asked"], workload_of(spec)

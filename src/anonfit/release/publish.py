@@ -11,13 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from dataclasses import replace as replaced
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.engines.memory.write import write_table
 from anonfit.errors import AnonfitError, AuditFailed, ReleaseError, SpecError, refuse_fork
+from anonfit.recoding.recoding import Recoding
+from anonfit.recoding.storage import read_recoding
 from anonfit.release import folder as folders
 from anonfit.release.bind import source_of, workload_of
 from anonfit.release.draft import Draft
@@ -26,7 +28,7 @@ from anonfit.release.evidence import audit_draft, both_reports, measure_draft, p
 from anonfit.release.folder import pages_of
 from anonfit.release.request import manifest_spec
 from anonfit.report.page import internal_page
-from anonfit.runtime.files import file_hash, workplace, write_new
+from anonfit.runtime.files import file_hash, sync, workplace, write_new
 from anonfit.runtime.process import Stage, silent
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import spec_tables
@@ -87,7 +89,8 @@ def _write(draft: Draft, data: Path, kind: str) -> None:
         write_table(draft.released_table, data, kind, form)
 
 
-def package_versions() -> dict[str, str]:
+@cache
+def package_versions() -> Mapping[str, str]:
     """The versions of the packages that a release depends on."""
     return {name: version(name) for name in PACKAGES}
 
@@ -194,12 +197,11 @@ def publish_draft(
         data = folder / f"data.{kind}"
         # Hashing needs a core for a while, and writing leaves one free.
         with ThreadPoolExecutor(2) as pool:
-            recoding = pool.submit(lambda: write_new(folder / "recoding.json", draft.recoding.to_json()))
+            recoding = pool.submit(_written_recoding, draft.recoding, folder / "recoding.json")
             source = pool.submit(source_hash, draft.spec)
             _write(draft, data, kind)
-            recoding.result()
             stage("Auditing")
-            written = pool.submit(file_hash, data)
+            written = pool.submit(_stored_hash, data)
             measured = pool.submit(measure_draft, draft, ks=ks) if _measures_early(draft) else None
             audit = _audit_file(draft, data)
             require_passed(audit)
@@ -211,6 +213,7 @@ def publish_draft(
             owners["exploration"] = draft.exploration
             write_new(folder / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
             data_hash, input_hash = written.result(), source.result()
+            loaded = recoding.result()
             known = {name: file_hash(folder / name) for name in ("recoding.json", "report.json")}
             manifest = _manifest(draft, report, kind) | {"files": {data.name: data_hash, **known}}
             for name, text in pages_of(report, manifest, draft.recoding).items():
@@ -220,7 +223,7 @@ def publish_draft(
             folder,
             target,
             manifest,
-            audit=partial(_audited_by_others, audit=audit),
+            audit=partial(_audited_by_others, audit=audit, recoding=loaded),
             records={"internal.json": internal, "internal.html": internal_page(owners, manifest, input_hash)},
             replace=replace,
         )
@@ -236,13 +239,29 @@ def _measures_early(draft: Draft) -> bool:
     return in_memory and not (given or draft.spec.method.capabilities.refines)
 
 
-def _audited_by_others(folder: Path, *, audit: Audit) -> None:
-    """Load and audit what was written, as others will; its rows were read by the audit of the data."""
+def _stored_hash(data: Path) -> str:
+    """The hash of a written file, which is then on the disk: both can be waited for beside all else."""
+    sync(data)
+    return file_hash(data)
+
+
+def _written_recoding(recoding: Recoding, path: Path) -> Recoding:
+    """Write a recoding, and read it as others will: that takes a while, and can be done beside all else."""
+    write_new(path, recoding.to_json())
+    try:
+        return read_recoding(path)
+    except AnonfitError as error:
+        raise folders.not_loaded(error) from None
+
+
+def _audited_by_others(folder: Path, *, audit: Audit, recoding: Recoding) -> None:
+    """Load and audit what was written, as others will; its rows were read by the audit of the data, and its recoding
+    when it was written.
+    """
     from anonfit.auditing.reports import check_published
 
-    loaded = folders.load_folder(folder, rows=False)
-    folders.spec_of_manifest(loaded.manifest["spec"], loaded.recoding)
-    findings = check_published(folder, audit, folders.expected_report)
+    folders.load_folder(folder, rows=False, recoding=recoding)
+    findings = check_published(folder, audit, partial(folders.expected_report, recoding=recoding))
     require_passed(replaced(audit, findings=findings))
 
 

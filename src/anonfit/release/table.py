@@ -21,7 +21,7 @@ from anonfit.recoding.columns import MISSING, OR_MISSING, NominalCells, OrderedC
 from anonfit.recoding.recoding import Recoding, cells_of_codes
 from anonfit.recoding.values import Values, label_series, region_values
 from anonfit.runtime.process import thread_count
-from anonfit.tables.frames import rebuilt, reordered
+from anonfit.tables.frames import enumerated, rebuilt, reordered
 from anonfit.tables.scales import on_axis, on_axis_text
 
 if TYPE_CHECKING:
@@ -165,6 +165,8 @@ def released_table(
         regions, raw = regions[_by_row(groups, begins, numbers)], rebuilt(raw)
     else:
         rank, of_rank = region_ranks(regions)
+        with ThreadPoolExecutor(thread_count()) as pool:
+            raw = pl.DataFrame(list(pool.map(enumerated, raw)))
         keys = sort_keys(raw.get_columns())
         numbers, edges = order_rows(rank[groups], begins, numbers, len(of_rank), keys, threads=threads)
         regions = _repeated(regions[of_rank], np.diff(edges))

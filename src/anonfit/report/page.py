@@ -19,7 +19,6 @@ from anonfit.errors import RequestError, printable
 from anonfit.report.content import PRESETS
 from anonfit.report.pictures import bars, curve_lines, figure, key, paired_bars, stack, tiling_figure
 from anonfit.report.words import (
-    TEMPLATES,
     Json,
     counted,
     joined,
@@ -318,17 +317,9 @@ def _shown(value: Any) -> Any:
 @cache
 def _environment() -> Environment:
     """The templates, with the filters, macros and pictures of all pages."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from anonfit.report.environment import environment
 
-    made = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        finalize=_shown,
-    )
+    made = environment(_shown, autoescape=True)
     made.filters.update(FILTERS)
     made.globals |= {"read_heads": _heads, "figure": figure, "key": key, "tiling_figure": tiling_figure}
     made.globals |= {"size_bars": size_bars, "spans": SPANS, "presets": PRESETS, "of_all_together": OF_ALL_TOGETHER}

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.privacy.catalogue import MODELS
@@ -75,21 +74,11 @@ def counted(number: Any, singular: str, plural: str = "") -> str:
     return f"{value_text(number)} {singular if number == 1 else plural or f'{singular}s'}"
 
 
-TEMPLATES = Path(__file__).parent / "templates"
-
-
 @cache
 def _texts(finalize: Callable[[Any], Any]) -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from anonfit.report.environment import environment
 
-    return Environment(  # noqa: S701 - they are no pages
-        loader=FileSystemLoader(TEMPLATES),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        finalize=finalize,
-    )
+    return environment(finalize, autoescape=False)  # they are no pages
 
 
 def text_of(template: str, *, finalize: Callable[[Any], Any] = str, **context: Any) -> str:

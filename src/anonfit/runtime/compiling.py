@@ -27,8 +27,11 @@ import numpy as np
 
 KEPT = 8
 """Versions whose machine code is kept, some megabytes each: of several environments, none compiles over another."""
-CONSTANTS = {"engines": ("tables/schema.py", "criteria/targets.py", "criteria/objectives.py", "privacy/*.py")}
-"""Where kernels of a part have constants of others from: these are compiled into the machine code."""
+CONSTANTS = {
+    "engines": ("tables/schema.py", "criteria/targets.py", "criteria/objectives.py", "privacy/*.py"),
+    "report": ("errors.py",),
+}
+"""Where kernels, or templates, of a part have constants of others from: these are compiled into the code."""
 PROCESSORS = {"x86_64": ("x86-64-v3", "x86-64"), "aarch64": ("generic",), "arm64": ("generic",)}
 """For each kind of machine the processors, as LLVM calls them, that the package brings code for, the best first."""
 NEEDS = {"x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2")}

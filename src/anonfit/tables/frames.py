@@ -176,21 +176,37 @@ def _rebuilt(column: pl.Series) -> pl.Expr:
 _NUMBERS = {pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.Float32, pl.Float64}
 
 
+def enumerated(texts: pl.Series) -> pl.Series:
+    """A column of few different texts as an Enum of those that it has, by code point; any other as it is."""
+    known = _by_hash(texts) if texts.dtype == pl.String else None
+    if known is None:
+        return texts
+    distinct, places = known
+    order = distinct.arg_sort()  # as they came, they would tell in which order rows stood
+    ranks = np.empty(len(distinct) + 1, np.min_scalar_type(len(distinct)))
+    ranks[order.to_numpy()] = np.arange(len(distinct))
+    ranks[-1] = 0
+    numbers = pl.Series(texts.name, ranks.take(places))
+    if texts.null_count():
+        numbers = numbers.set(texts.is_null(), None)
+    return numbers.cat.to(pl.Enum(rebuilt(distinct.gather(order).to_frame()).to_series()))
+
+
 def reordered(frame: pl.DataFrame, rows: NDArray[np.uint32]) -> pl.DataFrame:
-    """All rows in another order, rebuilt. Of few different texts each is copied once, and rows point to it."""
+    """All rows in another order, rebuilt. Texts that are enumerated are texts again: each is copied once, and rows
+    point to it.
+    """
+    places = rows.astype(np.intp)  # else NumPy makes it anew for every column
 
     def taken(column: pl.Series) -> pl.Series:
         if column.dtype in _NUMBERS and not column.null_count():
-            return pl.Series(column.name, column.to_numpy().take(rows), column.dtype)
-        known = _by_hash(column) if column.dtype == pl.String else None
-        if known is None:
+            return pl.Series(column.name, column.to_numpy().take(places), column.dtype)
+        if not isinstance(column.dtype, pl.Enum):
             return rebuilt(column.gather(rows).to_frame()).to_series()
-        distinct, places = known
-        order = distinct.arg_sort()  # as they came, they would tell in which order rows stood
-        ranks = np.full(len(distinct) + 1, len(distinct), np.uint32)
-        ranks[order.to_numpy()] = np.arange(len(distinct), dtype=np.uint32)
-        texts = rebuilt(distinct.gather(order).to_frame()).to_series().extend_constant(None, 1)
-        return texts.gather(ranks.take(places.take(rows)))
+        texts, numbers = column.dtype.categories, column.to_physical()
+        if column.null_count():
+            numbers = numbers.cast(pl.UInt32).fill_null(len(texts))
+        return texts.extend_constant(None, 1).gather(numbers.to_numpy().take(places)).alias(column.name)
 
     with ThreadPoolExecutor(thread_count()) as pool:
         return pl.DataFrame(list(pool.map(taken, frame)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import NamedTuple
@@ -373,9 +373,11 @@ def missing_codes(column: pl.Series) -> tuple[str, ...]:
     if not column.dtype.is_numeric() or isinstance(column.dtype, pl.Decimal):
         return ()
     table = column.drop_nulls().alias("value").value_counts(name="rows")
-    counts: Mapping[float, int] = {float(value): rows for value, rows in table.iter_rows()}
+    values, times = table["value"].cast(pl.Float64).to_numpy(), table["rows"].to_numpy()
+    is_code = np.isin(values, CODES)
+    counts = dict(zip(values[is_code].tolist(), times[is_code].tolist(), strict=True))
     seen = [code for code in CODES if counts.get(code, 0) >= LEAST]
-    others = np.array(sorted(value for value in counts if value not in CODES and value == value), np.float64)
+    others = np.sort(values[~is_code & ~np.isnan(values)])
     if not seen or len(others) < 2:
         return ()
     gap = max(1.0, float(np.median(np.diff(others))))
@@ -394,10 +396,7 @@ def _of_texts(name: str, values: pl.Series) -> Iterator[Suspicion]:
     values = values.filter(values.str.strip_chars() != "")
     if len(values) < 2 or not values.str.contains(r"\d").any():
         return
-    fitting = [values.str.contains(pattern) for pattern in DATE_PATTERNS.values()]
-    most = max(int(fits.sum()) for fits in fitting)
-    any_date = pl.select(pl.any_horizontal(fitting)).to_series()
-    if 0 < most < len(values) and int(any_date.sum()) >= 0.95 * len(values):
+    if _are_mostly_dates(values):
         yield Suspicion(
             name, "its dates are of several formats, or some are none, so they are names; write them in one format."
         )
@@ -413,3 +412,13 @@ def _of_texts(name: str, values: pl.Series) -> Iterator[Suspicion]:
         return
     if values.str.contains(r"\d[., ]\d{3}").any() and any(values.str.contains(pattern).all() for pattern in _GROUPED):
         yield Suspicion(name, "its texts are numbers with thousands signs; write them as numbers, or data.thousands.")
+
+
+def _are_mostly_dates(values: pl.Series) -> bool:
+    """Whether nearly all texts are dates, but not all of one format."""
+    enough = 0.95 * len(values)
+    if int(values.str.contains(r"^\d").sum()) < enough:  # as all dates begin, and few other texts
+        return False
+    fitting = [values.str.contains(pattern) for pattern in DATE_PATTERNS.values()]
+    of_any = pl.select(pl.any_horizontal(fitting)).to_series()
+    return int(of_any.sum()) >= enough and not any(fits.all() for fits in fitting)

@@ -195,7 +195,10 @@ def _key(values: pl.Series) -> Key:
         raise DataError(f"column '{values.name}' is of type {dtype}; only plain values can be released.")
     if len(values) == 0 or dtype == pl.Null:
         return NOTHING
-    if isinstance(dtype, (pl.String, pl.Categorical, pl.Enum)):
+    if isinstance(dtype, pl.Enum) and dtype.categories.is_sorted():
+        values = values.to_physical()
+        dtype = values.dtype
+    elif isinstance(dtype, (pl.String, pl.Categorical, pl.Enum)):
         return _of_texts(values)
     missing = values.is_null().to_numpy() if values.null_count() else None
     if dtype.is_float():
