@@ -67,7 +67,7 @@ def test_an_experiment_is_run_kept_and_shown(tmp_path: Path) -> None:
     words = ("r18", "--quick", "--out", "out", "--docs", "docs")
     first = anonfit(*words, folder=tmp_path)
     assert first.returncode == 0, first.stderr
-    assert "1 experiment(s): 3 parts to measure, about 2 s; 0 kept in out/parts" in first.stderr
+    assert "1 experiment: 3 parts to measure, about 2 s; 0 kept in out/parts" in first.stderr
     assert "Imprecision of a selection" in first.stdout
     folder = tmp_path / "out" / "quick" / "R18"
     assert sorted(path.name for path in folder.iterdir()) == ["figure.png", "figure.svg", "table.csv", "verdict.json"]

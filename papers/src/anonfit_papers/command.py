@@ -11,6 +11,7 @@ from typing import Any
 
 from anonfit.cli.showing import console, print_json, results, stages, table
 from anonfit.errors import DataError
+from anonfit.report.words import counted
 from anonfit_papers.datasets import ARCHIVE, fetch
 from anonfit_papers.purpose_tables import VARIABLE, data_folder
 from anonfit_papers.reproduction.catalogue import EXPERIMENTS
@@ -70,10 +71,9 @@ def reproduce(
         missing, seconds = len(planned.missing), planned.seconds
     if not as_json:
         kept = len(planned.different) - missing
-        work = (
-            f"{missing} parts to measure, {in_words(seconds)}" if missing else "nothing to measure, all parts are kept"
-        )
-        screen.print(f"{len(experiments)} experiment(s): {work}; {kept} kept in {out / PARTS}", soft_wrap=True)
+        measured = f"{counted(missing, 'part')} to measure, {in_words(seconds)}"
+        work = measured if missing else "nothing to measure, all parts are kept"
+        screen.print(f"{counted(len(experiments), 'experiment')}: {work}; {kept} kept in {out / PARTS}", soft_wrap=True)
     start = time.monotonic()
     verdicts = []
     with stages(as_json=as_json) as stage:
