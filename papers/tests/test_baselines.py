@@ -10,11 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.estimators.k_anonymous_tree import KAnonymousTreeClassifier
 from anonfit_papers.genetic_search import SUPPRESSED, GeneticSearch, cost_of_parts
 from anonfit_papers.joint_heuristic import JointMondrian, Run, Score
 from anonfit_papers.naive_bayes import NaiveBayes
-from anonfit_papers.plain_id3 import PlainId3
 from anonfit_papers.reproduction.frame import Settings, Verdict
 from anonfit_papers.reproduction.joint_score import EVEN, JOINT, JOINT_SCORE, WAYS
 
@@ -134,28 +132,6 @@ def test_ranges_have_equal_width() -> None:
     frame = pl.DataFrame({"x": [0, 9, 10, 95, 100]})
     _, known, _ = NaiveBayes("ranges").fit(frame, pl.Series(list("nnyyy")))._known["x"]
     assert known == (0.0, 100.0, 10)
-
-
-# --- ID3 ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_plain_id3_is_the_anonymous_tree_that_hides_nothing(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    frame = pl.DataFrame({name: rng.choice(list("pqrs"), 300) for name in "abc"})
-    chance = rng.random(300) < 0.15
-    labels = pl.Series(np.where((frame["a"] == "p").to_numpy() ^ (frame["b"] < "r").to_numpy() ^ chance, "y", "n"))
-    training, test = frame[:200], frame[200:]
-    own = PlainId3().fit(training, labels[:200]).predict(test)
-    other = KAnonymousTreeClassifier(1, variant="id3").fit(training, labels[:200]).predict(test)
-    assert own.to_list() == other.tolist()
-
-
-def test_rows_with_values_that_a_node_has_not_seen_are_told() -> None:
-    model = PlainId3().fit(pl.DataFrame({"a": ["x", "x", "y"]}), pl.Series(["n", "n", "y"]))
-    rows = pl.DataFrame({"a": ["y", "z"]})
-    assert model.predict(rows).to_list() == ["y", "n"]
-    assert model.undecided(rows).tolist() == [False, True]
 
 
 # --- the joint score ----------------------------------------------------------------------------------------------

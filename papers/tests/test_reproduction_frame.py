@@ -47,7 +47,12 @@ def toy(
         panel = Panel("squares", "number", "square", (Line("InfoGain", range(len(numbers)), numbers),))
         check = Check("squares grow", not falls, not falls, f"up to {numbers[-1]}")
         table = pl.DataFrame(
-            {"number": list(range(len(numbers))), "square": numbers, "square error": [0.5] * len(numbers)}
+            {
+                "number": list(range(len(numbers))),
+                "square": numbers,
+                "square error": [0.5] * len(numbers),
+                "query error": [1.5] * len(numbers),
+            }
         )
         return Result(table, Figure("Squares", (panel,)), (check,), ("A note.",))
 
@@ -242,7 +247,7 @@ def test_the_page_shows_what_was_found(tmp_path: Path, monkeypatch: pytest.Monke
     text = write_page(tmp_path, tmp_path / "docs", quick=True).read_text()
     assert "`anonfit reproduce all --docs docs`, here with `--quick`" in text
     assert "| [R2](#r2-squares-of-numbers) | C1 | Squares of numbers | **does not hold** | 0 of 1 |" in text
-    assert "| number | square |\n| --- | --- |\n| 0 | 0 ± 0.5 |" in text
+    assert "| number | square | query error |\n| --- | --- | --- |\n| 0 | 0 ± 0.5 | 1.5 |" in text
     assert "- squares grow: up to 4" in text
     assert {path.name for path in (tmp_path / "docs" / "figures").iterdir()} == {
         f"{name}.{ending}" for name in ("R1", "R2") for ending in ("csv", "json", "png", "svg")

@@ -8,9 +8,11 @@ import polars as pl
 import pytest
 
 from anonfit.errors import RequestError
-from anonfit.evaluation.learners import CLASSIFIERS, LEARNERS, REGRESSORS, ClassShares, learner
+from anonfit.evaluation.learners import CLASSIFIERS, ID3, LEARNERS, REGRESSORS, ClassShares, learner
 
-SCIKIT = (*CLASSIFIERS, *REGRESSORS)
+OF_CLASSES = (*CLASSIFIERS, ID3)
+ALL = (*OF_CLASSES, *REGRESSORS)
+"""All but Weka's, which are in test_weka.py."""
 
 
 def rows(count: int = 600, seed: int = 0) -> tuple[pl.DataFrame, pl.Series, pl.Series]:
@@ -24,7 +26,7 @@ def rows(count: int = 600, seed: int = 0) -> tuple[pl.DataFrame, pl.Series, pl.S
     return features, classes, numbers
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", OF_CLASSES)
 def test_classifiers_learn_a_simple_rule(name: str) -> None:
     features, classes, _ = rows()
     predicted = learner(name).make(0).fit(features, classes).predict(features)
@@ -40,7 +42,7 @@ def test_regressors_learn_a_sum(name: str) -> None:
     assert (predicted - numbers).abs().mean() < 0.5
 
 
-@pytest.mark.parametrize("name", SCIKIT)
+@pytest.mark.parametrize("name", ALL)
 def test_equal_seeds_give_equal_models(name: str) -> None:
     features, classes, numbers = rows()
     labels = classes if learner(name).predicts == "classes" else numbers
@@ -49,7 +51,7 @@ def test_equal_seeds_give_equal_models(name: str) -> None:
     assert first.equals(second)
 
 
-@pytest.mark.parametrize("name", SCIKIT)
+@pytest.mark.parametrize("name", ALL)
 def test_values_that_training_had_not_are_accepted(name: str) -> None:
     features, classes, numbers = rows()
     labels = classes if learner(name).predicts == "classes" else numbers
@@ -60,7 +62,7 @@ def test_values_that_training_had_not_are_accepted(name: str) -> None:
     assert predicted.null_count() == 0
 
 
-@pytest.mark.parametrize("name", SCIKIT)
+@pytest.mark.parametrize("name", ALL)
 def test_missing_numbers_are_accepted_though_training_had_none(name: str) -> None:
     features, classes, numbers = rows()
     labels = classes if learner(name).predicts == "classes" else numbers
@@ -69,14 +71,14 @@ def test_missing_numbers_are_accepted_though_training_had_none(name: str) -> Non
     assert predicted.null_count() == 0
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", OF_CLASSES)
 def test_one_class_is_predicted_always(name: str) -> None:
     features, _, _ = rows(50)
     only = pl.Series("class", ["same"] * 50)
     assert learner(name).make(0).fit(features, only).predict(features).to_list() == ["same"] * 50
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", OF_CLASSES)
 def test_without_anything_to_tell_rows_apart_the_commonest_class_is_predicted(name: str) -> None:
     constant = pl.DataFrame({"nothing": np.zeros(30)})
     labels = pl.Series("class", ["a"] * 20 + ["b"] * 10)

@@ -70,9 +70,8 @@ def reproduce(
         missing, seconds = len(planned.missing), planned.seconds
     if not as_json:
         kept = len(planned.different) - missing
-        work = (
-            f"{missing} parts to measure, {in_words(seconds)}" if missing else "nothing to measure, all parts are kept"
-        )
+        measured = f"{counted(missing, 'part')} to measure, {in_words(seconds)}"
+        work = measured if missing else "nothing to measure, all parts are kept"
         screen.print(f"{counted(len(experiments), 'experiment')}: {work}; {kept} kept in {out / PARTS}", soft_wrap=True)
     start = time.monotonic()
     verdicts = []

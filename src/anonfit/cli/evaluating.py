@@ -68,8 +68,8 @@ def evaluate(
         str | None,
         Option(
             help="tree, naive-bayes, random-forest, linear-svm, logistic-regression, gradient-boosting; "
-            "linear-regression, tree-regression; with the extra weka: j48, weka-naive-bayes, weka-random-forest, smo, "
-            "weka-linear-regression, m5p. Those of scikit-learn if not given."
+            "linear-regression, tree-regression; id3; with the extra weka: j48, weka-naive-bayes, weka-random-forest, "
+            "smo, weka-linear-regression, m5p. Those of scikit-learn if not given."
         ),
     ] = None,
     folds: Annotated[int, Option(help="Parts of the rows that are tested on in turn.", min=2)] = 10,

@@ -50,7 +50,7 @@ def reproduce(
     out: Annotated[Path, Option(help="Folder for figures, tables and verdicts, and for finished parts.")] = Path(
         "anonfit-reproduction"
     ),
-    quick: Annotated[bool, Option("--quick", help="Fewer rows and trials: all in five minutes.")] = False,
+    quick: Annotated[bool, Option("--quick", help="Fewer rows and trials: all in three minutes.")] = False,
     fetched: Annotated[
         bool, Option("--fetch", help="Fetch files of the UCI archive that the data folder lacks.")
     ] = False,

@@ -27,8 +27,8 @@ def summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """What a script wants to know of a release."""
     audit = report["audit"]
     several = [
-        {"columns": list(counted["columns"]), "k": counted["k"], "smallest_group": counted["sizes"]["smallest"]}
-        for counted in audit["sets"]
+        {"columns": list(each["columns"]), "k": each["k"], "smallest_group": each["sizes"]["smallest"]}
+        for each in audit["sets"]
     ]
     return {
         "release": str(folder),
@@ -66,9 +66,9 @@ def _show_release(
     _say_published(folder, dry=dry)
     if several := report["audit"]["sets"]:
         say(f"  {rows['released']:,} rows; smallest groups of the quasi-identifiers:")
-        for counted in several:
-            smallest = counted["sizes"]["smallest"]
-            say(f"  {', '.join(counted['columns'])}: {smallest} persons (asked: {counted['k']})")
+        for each in several:
+            smallest = each["sizes"]["smallest"]
+            say(f"  {', '.join(each['columns'])}: {smallest} persons (asked: {each['k']})")
     else:
         say(
             f"  {rows['released']:,} rows in {facts['groups']:,} groups, the smallest of {facts['smallest_group']} "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The learners by name: scikit-learn's, each with the matrix it needs, and Weka's as the papers used them.
+"""The learners by name: scikit-learn's, each with the matrix it needs, plain ID3, and Weka's as the papers used them.
 
 Features are a frame of numbers and texts; each model makes of texts what it needs, accepts values that it was not
 taught with, and numbers that are missing. It learns on one thread, so that equal seeds give equal models.
@@ -312,9 +312,10 @@ CLASSIFIERS = ("tree", "naive-bayes", "random-forest", "linear-svm", "logistic-r
 """The learners of classes that are used if none are named."""
 REGRESSORS = ("linear-regression", "tree-regression")
 """The learners of numbers that are used if none are named."""
+ID3 = "id3"
 WEKA_CLASSIFIERS = ("j48", "weka-naive-bayes", "weka-random-forest", "smo")
 WEKA_REGRESSORS = ("weka-linear-regression", "m5p")
-LEARNERS = (*CLASSIFIERS, *REGRESSORS, *WEKA_CLASSIFIERS, *WEKA_REGRESSORS)
+LEARNERS = (*CLASSIFIERS, *REGRESSORS, ID3, *WEKA_CLASSIFIERS, *WEKA_REGRESSORS)
 
 
 class Model(Protocol):
@@ -357,6 +358,12 @@ def _weka_model(name: str, seed: int) -> Model:
     return WekaModel(name, seed)
 
 
+def _id3_model(_name: str, _seed: int) -> Model:
+    from anonfit.evaluation.plain_id3 import PlainId3
+
+    return PlainId3()
+
+
 def learner(name: str) -> Learner:
     """The learner of a name of LEARNERS; what it needs is loaded when its first model learns.
 
@@ -367,4 +374,5 @@ def learner(name: str) -> Learner:
     if name not in LEARNERS:
         raise RequestError(f"there is no learner '{name}'; {did_you_mean(name, LEARNERS)}")
     predicts: Predicts = "numbers" if name in (*REGRESSORS, *WEKA_REGRESSORS) else "classes"
-    return Learner(name, predicts, _weka_model if name in (*WEKA_CLASSIFIERS, *WEKA_REGRESSORS) else _matrix_model)
+    makers = dict.fromkeys((*WEKA_CLASSIFIERS, *WEKA_REGRESSORS), _weka_model) | {ID3: _id3_model}
+    return Learner(name, predicts, makers.get(name, _matrix_model))

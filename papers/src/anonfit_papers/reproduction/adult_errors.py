@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
+from anonfit.errors import counted
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.reproduction.adult_parts import READING, SETTING, SHARES, TOP, TOPS, baseline, masked_part, removed
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
@@ -45,7 +46,7 @@ def _cut_judge(_: Settings, gave: Sequence[Measured]) -> Result:
         whole = name in KEPT_WHOLE
         fine = (count == 1) == whole
         claim = f"{_NAMES[name]} is {'masked to ANY' if whole else 'masked to a part of its detail'}"
-        checks.append(Check(claim, fine, fine, f"{count} part(s)"))
+        checks.append(Check(claim, fine, fine, counted(count, "part")))
     rows = [
         {"column": name, "paper": "ANY" if name in KEPT_WHOLE else "refined", "parts": n} for name, n in parts.items()
     ]

@@ -20,6 +20,7 @@ from anonfit_papers.reproduction.learner_words import J48_SETTINGS, TREE_SETTING
 QUICK_KS = (100, 750, 1000)
 OURS, RAW, TDR, TDR_TRAINING = "k-anonymous tree", "original", "TDR", "TDR, training rows only"
 PLAIN = "original, plain ID3"
+VARIANTS = {"id3": "ID3", "c45": "C4.5"}
 
 
 def _ks(settings: Settings) -> tuple[int, ...]:
@@ -69,7 +70,7 @@ def _judge(
     lines += [Line(name, ks, values) for name, values in errors.items()]
     return Result(
         pl.DataFrame(rows),
-        Figure("Error on Adult's test rows", (Panel(variant.upper(), "k", "error in %", tuple(lines), log_x=True),)),
+        Figure("Error on Adult's test rows", (Panel(VARIANTS[variant], "k", "error in %", tuple(lines), log_x=True),)),
         tuple(checks),
         tuple(notes),
     )

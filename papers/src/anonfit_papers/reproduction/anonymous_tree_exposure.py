@@ -66,7 +66,7 @@ def _judge_exposure(settings: Settings, gave: Sequence[Measured]) -> Result:
             "C4.5 exposes fewer than 0.5 % at any k, and nobody from k = 75 on",
             max(shares.values()) < 0.005 and all(c45[k] == 0 for k in ks if k >= 75),
             max(shares.values()) < 0.005 and all(c45[k] == 0 for k in ks if k >= 100),
-            f"{max(shares.values()):.2%} at most, nobody from k = {first_safe['c45']} on",
+            f"{100 * max(shares.values()):.2f} % at most, nobody from k = {first_safe['c45']} on",
         ),
     )
     rows = [{"k": k, "ID3": id3[k], "C4.5": c45[k]} for k in ks]
@@ -140,7 +140,7 @@ def _first_useful(errors: Mapping[float, float | None]) -> float:
 
 
 def _from(limit: float) -> str:
-    return f"from {limit:.1%} on" if limit < math.inf else "at none"
+    return f"from {100 * limit:.1f} % on" if limit < math.inf else "at none"
 
 
 def _rounded(error: float | None) -> float | None:

@@ -14,10 +14,10 @@ import polars as pl
 
 from anonfit.errors import Infeasible
 from anonfit.evaluation.learners import learner
+from anonfit.evaluation.plain_id3 import PlainId3
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.datasets_adult import ADULT_COLUMNS, ADULT_TAXONOMIES, complete_adult
 from anonfit_papers.datasets_tables import fingerprint
-from anonfit_papers.plain_id3 import PlainId3
 from anonfit_papers.reproduction.frame import Measured, Part, Settings
 
 if TYPE_CHECKING:

@@ -39,6 +39,15 @@ class Difference:
         """The difference in points."""
         return f"{self.mean:+.2f} points, p = {self.p:.2g}"
 
+    def told(self, above: str, below: str) -> str:
+        """The difference by one of two words.
+
+        Example:
+            >>> Difference(-0.5, 0.01, 0.02).told("higher", "lower")
+            '0.50 points lower, p = 0.01'
+        """
+        return f"{abs(self.mean):.2f} points {above if self.mean >= 0 else below}, p = {self.p:.2g}"
+
 
 def difference(first: Sequence[float], second: Sequence[float], *, folds: int = 0) -> Difference:
     """The paired t-test of two series.

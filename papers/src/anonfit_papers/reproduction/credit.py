@@ -174,7 +174,7 @@ def _below(gave: Sequence[Measured], guesses: Sequence[float], ks: Iterable[int]
     for name, others in (("UE", [part[f"without {TOP}"] for part in gave]), ("the error of a guess", guesses)):
         lower = difference(others, masked)
         claim = f"Top{TOP}: AE below {name} for 20 ≤ k ≤ 100"
-        yield Check(claim, lower.mean > 0, True, f"lower by {lower}", lower.is_weak)
+        yield Check(claim, lower.mean > 0, True, lower.told("lower", "higher"), lower.is_weak)
 
 
 GERMAN_CREDIT = Experiment(

@@ -199,7 +199,7 @@ def _gaps(part: Measured, form: str = NAMES) -> list[float]:
 def _third(asked: Sequence[Case], gaps: Mapping[str, Sequence[float]]) -> Check:
     own = {case.title: gaps[case.title] for case in asked if case.case == "III"}
     shares = {title: sum(gap >= 0 for gap in differences) / len(differences) for title, differences in own.items()}
-    evidence = "; ".join(f"{title}: at {share:.0%} of k" for title, share in shares.items())
+    evidence = "; ".join(f"{title}: at {100 * share:.0f} % of k" for title, share in shares.items())
     holds = all(gap >= 0 for differences in own.values() for gap in differences)
     return Check("case III: weight-only not below spread-only", holds, min(shares.values()) >= SHARE, evidence)
 

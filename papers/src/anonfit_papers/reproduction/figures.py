@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -23,7 +24,13 @@ _STYLES: Mapping[str, tuple[str, str]] = {
     "Median": ("#009e73", "^"),
     "Median, age and salary": ("#e69f00", "v"),
 }
-_OTHERS = (("#cc79a7", "P"), ("#56b4e9", "X"), ("#e69f00", "v"), ("#000000", "*"))
+_OTHERS = (
+    *(("#cc79a7", "P"), ("#56b4e9", "X"), ("#e69f00", "v"), ("#000000", "*")),
+    *(("#009e73", "^"), ("#d55e00", "s"), ("#0072b2", "o"), ("#555555", "D")),
+)
+"""For whatever else is drawn: those that no method in the same drawing has, one after the other."""
+_APART = 0.08
+"""Names of ticks nearer to each other than this share of the axis would lie over each other."""
 _INK = "#333333"
 
 
@@ -117,7 +124,7 @@ def draw(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
 
 def _legend(canvas: Any, axis: Any) -> None:
     handles, names = axis.get_legend_handles_labels()
-    if names:
+    if len(names) > 1:
         widest = 5 if canvas.get_figwidth() > 9 else 3
         canvas.legend(handles, names, loc="outside lower center", ncols=min(len(names), widest), frameon=False)
 
@@ -129,20 +136,21 @@ def _panel(axis: Any, panel: Panel) -> None:
     if panel.kind == "matrix":
         _matrix(axis, panel)
         return
-    others = iter(_OTHERS)
-    for number, line in enumerate(panel.lines):
-        style = _STYLES.get(line.style or line.name) or next(others, _OTHERS[-1])
-        _line(axis, panel, line, number, *style)
+    known = [_STYLES.get(line.style or line.name) for line in panel.lines]
+    others = (style for style in _OTHERS if style not in known)
+    for number, (line, style) in enumerate(zip(panel.lines, known, strict=True)):
+        _line(axis, panel, line, number, *(style or next(others)))
     if panel.ticks:
-        axis.set_xticks(range(len(panel.ticks)), panel.ticks)
+        widest = len(panel.ticks) * max(len(part) for name in panel.ticks for part in name.split("\n"))
+        axis.set_xticks(range(len(panel.ticks)), panel.ticks, fontsize=min(9.0, 480 / widest))
     if panel.log_x:
         axis.set_xscale("log")
     if panel.log_x and panel.kind == "lines":
         places = sorted({x for line in panel.lines for x in line.x})
-        axis.set_xticks(places, [f"{place:g}" for place in places])
+        axis.set_xticks(places, _named_apart(places))
         axis.minorticks_off()
-    if panel.kind == "bars":
-        _cut_off(axis, [y for line in panel.lines for y in line.y])
+    if all(float(y).is_integer() for line in panel.lines for y in line.y):
+        axis.yaxis.get_major_locator().set_params(integer=True)
     axis.grid(axis="y", color="#dddddd", linewidth=0.6)
     axis.set_axisbelow(True)
 
@@ -151,7 +159,7 @@ def _line(axis: Any, panel: Panel, line: Line, number: int, colour: str, marker:
     if panel.kind == "bars":
         width = 0.8 / len(panel.lines)
         places = [x + (number - (len(panel.lines) - 1) / 2) * width for x in line.x]
-        axis.bar(
+        bars = axis.bar(
             places,
             line.y,
             width * 0.92,
@@ -161,6 +169,8 @@ def _line(axis: Any, panel: Panel, line: Line, number: int, colour: str, marker:
             label=line.name,
             error_kw={"lw": 0.8},
         )
+        # Bars begin at zero, where small differences cannot be seen: numbers tell them.
+        axis.bar_label(bars, fmt="%.3g", fontsize=6)
     elif panel.kind == "points" and not line.dashed:
         axis.scatter(line.x, line.y, s=26, color=colour, marker=marker, label=line.name, alpha=0.85)
     else:
@@ -180,10 +190,16 @@ def _line(axis: Any, panel: Panel, line: Line, number: int, colour: str, marker:
         )
 
 
-def _cut_off(axis: Any, heights: Sequence[float]) -> None:
-    """Let bars begin below the lowest one, so that differences can be seen; the axis shows where."""
-    low, high = min(heights), max(heights)
-    axis.set_ylim(max(0.0, low - 0.6 * (high - low) - 1e-9), high + 0.08 * (high - low) + 1e-9)
+def _named_apart(places: Sequence[float]) -> list[str]:
+    """The names of places on an axis of logarithms, from the last one on; none where the next would lie over it."""
+    least = _APART * math.log(places[-1] / places[0])
+    names: list[str] = []
+    following = math.inf
+    for place in reversed(places):
+        is_apart = math.log(following / place) >= least
+        names.insert(0, f"{place:g}" if is_apart else "")
+        following = place if is_apart else following
+    return names
 
 
 def _matrix(axis: Any, panel: Panel) -> None:

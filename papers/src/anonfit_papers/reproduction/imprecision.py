@@ -85,7 +85,7 @@ def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
     for first, second in ((SELECTION, RESTRICTED), (RESTRICTED, MEDIAN)):
         share = float((means[first] <= means[second]).mean())
         worst = (means[first] - means[second]).max()
-        evidence = f"for {share:.0%} of the k; largest excess {worst:+.1f} rows"
+        evidence = f"for {100 * share:.0f} % of the k; nearest {abs(worst):.1f} rows {'more' if worst > 0 else 'fewer'}"
         checks.append(Check(f"'{first}' at most '{second}'", share == 1, share >= 0.9, evidence))
     for method in METHODS:
         steps = np.diff(means[method])

@@ -145,7 +145,7 @@ def _plan(settings: Settings) -> Iterator[Part]:
         mark = fingerprint(settings.data, files)
         for k in ks:
             key = {"of": "metrics and tasks", "table": name, "data": mark, "rows": rows, "seeds": seeds, "k": k}
-            seconds = len(enforcements(seeds)) * (rows / 10_000 if name == ADULT_NAME else 0.1) + 1
+            seconds = len(enforcements(seeds)) * (rows / 200_000 if name == ADULT_NAME else 0.01) + 0.5
             yield Part(key, seconds, partial(measure, settings, name, k, seeds))
 
 

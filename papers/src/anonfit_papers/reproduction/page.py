@@ -147,8 +147,8 @@ def _anchor(verdict: Mapping[str, Any]) -> str:
 
 
 def _frame(frame: pl.DataFrame) -> Iterator[str]:
-    """A table; standard errors stand beside their means."""
-    errors = {name for name in frame.columns if name.endswith(" error")}
+    """A table; standard errors stand beside their means, and errors of no other column are columns themselves."""
+    errors = {f"{name} error" for name in frame.columns} & set(frame.columns)
     names = [name for name in frame.columns if name not in errors]
     rows = []
     for row in frame.iter_rows(named=True):

@@ -62,7 +62,7 @@ def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
             evidence,
             likely >= WEAK,
         ),
-        Check("errors are lower on average", gap.mean > 0, gap.mean > 0, f"lower by {gap}", gap.is_weak),
+        Check("errors are lower on average", gap.mean > 0, gap.mean > 0, gap.told("lower", "higher"), gap.is_weak),
     )
     rows = [
         {

@@ -68,7 +68,8 @@ class PlainId3:
         return np.array([node.column >= 0 for node in self._ends(features)])
 
     def _codes(self, features: pl.DataFrame) -> Codes:
-        return np.stack([codes_of(features[name].cast(pl.String), known) for name, known in self._names.items()], 1)
+        codes = [codes_of(features[name].cast(pl.String), known) for name, known in self._names.items()]
+        return np.stack(codes, 1) if codes else np.zeros((len(features), 0), np.int64)
 
     def _ends(self, features: pl.DataFrame) -> list[_Node]:
         ends = []
