@@ -102,6 +102,33 @@ def test_a_full_disk_is_no_failure(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert compiling.kernel(_add, "int64(int64, int64)")(1, 2) == 3
 
 
+WITHOUT_BLAS = """
+import sys
+import numpy as np
+from anonfit.runtime.compiling import kernel
+
+def plus(a, b):
+    return a + b
+
+plus.__module__ = "trial.part"
+assert kernel(plus)(1, 2) == 3
+assert "numba.np.arraymath" in sys.modules
+assert "scipy.linalg" not in sys.modules
+import numba
+from numba.np.arraymath import _HAVE_BLAS
+product = numba.njit(lambda a, b: np.dot(a, b))(np.full((2, 3), 2.0), np.ones((3, 2)))
+assert product.tolist() == [[6.0, 6.0], [6.0, 6.0]]
+inner = numba.njit(lambda a, b: np.kron(a, b))(np.ones(2), np.arange(2.0))
+assert inner.tolist() == [0.0, 1.0, 0.0, 1.0]
+assert _HAVE_BLAS and "scipy.linalg" in sys.modules
+"""
+
+
+def test_blas_is_looked_for_only_when_somebody_asks(tmp_path: Path) -> None:
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", WITHOUT_BLAS], env=environment, check=True)
+
+
 # --- machine code that a package brings ---------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import cache
 from importlib.resources import files
-from itertools import product
+from itertools import chain, product
 from math import exp
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -260,9 +260,9 @@ def decks() -> Decks:
         nationality=_decks(map(_nationality, product(KINDS, BORDERS)), len(KINDS), len(BORDERS)),
         sex=_deck([0.52, 0.48], NARROW),
         age=_decks(map(_age, product(SEXES, (False, True), KINDS)), len(SEXES), 2, len(KINDS)),
-        diagnosis=_decks(map(_diagnosis, product(SEXES, range(_AGES))), len(SEXES), _AGES),
+        diagnosis=_decks(chain.from_iterable(map(_diagnoses, SEXES)), len(SEXES), _AGES),
         admission=_decks(map(_admission, SEASONS), len(SEASONS), width=WIDE),
-        stay=_decks(map(_stay, product(DIAGNOSES, range(_BANDS))), len(DIAGNOSES), _BANDS),
+        stay=_decks(_stays(), len(DIAGNOSES), _BANDS),
         outcome=_decks(map(_outcome, product(*map(range, _OUTCOME_SHAPE))), *_OUTCOME_SHAPE),
         cost_noise=_cost_noise(),
     )
@@ -335,14 +335,18 @@ def _age(group: tuple[str, bool, str]) -> NDArray[np.float64]:
     return _along(_PEOPLE["pyramid"], _PEOPLE["patients"][sex]) * tilt
 
 
-def _diagnosis(group: tuple[str, int]) -> list[float]:
-    sex, age = group
-    return [
-        getattr(each, sex) * float(_along(AGE_ANCHORS, each.ages)[age])
-        if each.first_age <= age <= each.last_age
-        else 0.0
+def _diagnoses(sex: str) -> NDArray[np.float64]:
+    """How frequent each diagnosis is at each age. (age, diagnosis)"""
+    ages = np.arange(_AGES)
+    weights = [
+        np.where(
+            (each.first_age <= ages) & (ages <= each.last_age),
+            getattr(each, sex) * _along(AGE_ANCHORS, each.ages),
+            0.0,
+        )
         for each in DIAGNOSES
     ]
+    return np.stack(weights, axis=1)
 
 
 def _admission(season: str) -> list[float]:
@@ -352,14 +356,13 @@ def _admission(season: str) -> list[float]:
     return [float(weekdays[day.weekday()] * _CASES["months"][season][day.month - 1]) for day in days]
 
 
-def _stay(group: tuple[Diagnosis, int]) -> list[float]:
-    """A negative binomial of shape 2, by its recursion: right-skewed, as stays are."""
-    diagnosis, band = group
-    mean = diagnosis.stay * _CASES["longer"][band]
-    weights = [1.0]
+def _stays() -> NDArray[np.float64]:
+    """Negative binomials of shape 2, by their recursion: right-skewed, as stays are. (diagnosis and band, day)"""
+    mean = np.array([diagnosis.stay * _CASES["longer"][band] for diagnosis, band in product(DIAGNOSES, range(_BANDS))])
+    weights = [np.ones(len(mean))]
     for day in range(_LONGEST_STAY):
         weights.append(weights[-1] * (day + 2) / (day + 1) * mean / (mean + 2))
-    return weights
+    return np.stack(weights, axis=1)
 
 
 def _outcome(group: tuple[int, ...]) -> NDArray[np.float64]:

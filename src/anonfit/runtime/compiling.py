@@ -194,6 +194,32 @@ def _compiled(function: Function, signature: str | None, **options: bool) -> Fun
     return cast("Function", compiled)
 
 
+class BlasIfAsked:
+    """Whether numba has BLAS, found out when that is asked."""
+
+    def __bool__(self) -> bool:
+        """As numba says it."""
+        found: bool = import_module("numba.np.arraymath")._check_blas()
+        return found
+
+
+@cache
+def _leave_blas() -> None:
+    """Have numba look for BLAS, which no kernel here uses, when it is asked for and not when it loads: what comes with
+    it of scipy takes as long as all else of numba. Who calls this holds numba's lock.
+    """
+    if "numba.np.arraymath" in sys.modules:
+        return
+    with suppress(AttributeError):  # of a numba that does so itself
+        linalg: Any = import_module("numba.np.linalg")
+        ensure, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+        try:
+            arraymath: Any = import_module("numba.np.arraymath")
+        finally:
+            linalg.ensure_blas = ensure
+        arraymath.ensure_blas, arraymath._HAVE_BLAS = ensure, BlasIfAsked()
+
+
 @cache
 def _kept_code() -> Any:
     """numba's cache of a function's machine code, in which what is damaged is forgotten and compiled again."""
@@ -243,6 +269,7 @@ def _kept_code() -> Any:
             return signature, self._processor or here, content
 
         def load_overload(self, signature: Any, context: Any) -> Any:
+            _leave_blas()
             for file in filter(None, (self._brought, self._own)):
                 self._cache_file, self._processor = file
                 try:

@@ -12,13 +12,15 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
 from typing import TypeAlias
 
-GROUP = Path("/sys/fs/cgroup")  # where Linux shows the limits of a container
+GROUPS = Path("/sys/fs/cgroup")
+"""Where Linux shows control groups, by which containers and services are limited."""
+OWN_GROUPS = Path("/proc/self/cgroup")
 
 
 def thread_count(asked: int | None = None) -> int:
@@ -33,11 +35,37 @@ def thread_count(asked: int | None = None) -> int:
 
 def available_memory() -> int:
     """Bytes of memory that are free, or can be had at once; in a container, of what it may use."""
+    return max(min([_free_memory(), *_left_of_limits()]), 0)
+
+
+def _left_of_limits() -> Iterator[int]:
+    """What is left of the limit of each control group that the process is in, of both versions; groups lie within
+    others, and a container may see only the outermost of its own.
+    """
     try:
-        used, most = (int((GROUP / f"memory.{name}").read_text(encoding="ascii")) for name in ("current", "max"))
-        return max(min(most - used, _free_memory()), 0)
-    except (OSError, ValueError):  # no container, or one without a limit
-        return _free_memory()
+        lines = OWN_GROUPS.read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):  # no Linux
+        return
+    for line in lines:
+        _, controllers, place = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root = GROUPS / "memory" if controllers else GROUPS
+        most, used, cached = _OF_VERSION[bool(controllers)]
+        own = root / place.strip("/")
+        for folder in (own, *own.parents[: len(own.parts) - len(root.parts)]):
+            with suppress(OSError, ValueError, IndexError):  # not there, or "max": no limit
+                limit, now = (int((folder / name).read_text(encoding="ascii")) for name in (most, used))
+                # Of what is used, files that were read may be forgotten.
+                files = (folder / "memory.stat").read_text(encoding="ascii").split(f"\n{cached} ")[1].split()[0]
+                yield limit - now + int(files)
+
+
+_OF_VERSION = {
+    False: ("memory.max", "memory.current", "inactive_file"),
+    True: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+}
+"""For the second and the first version of control groups, the limit, what is used, and what of it are files."""
 
 
 def _free_memory() -> int:

@@ -144,7 +144,8 @@ def _are_codes(texts: Sequence[str]) -> bool:
 
 def type_of(texts: Sequence[str], missing: frozenset[str], layout: FileLayout) -> tuple[str, list[Signs]]:
     """The type of a column, and the ways in which its numbers can be read."""
-    known = [text for text in (text.strip() for text in texts) if text and text not in missing]
+    different = dict.fromkeys(text.strip() for text in dict.fromkeys(texts))
+    known = [text for text in different if text and text not in missing]
     if known and all(map(WHOLE.fullmatch, known)):
         return "whole", [POINT]
     if known and all(map(DAY.fullmatch, known)):
@@ -176,7 +177,9 @@ def types_of(
                 f"column '{name}': its numbers may have decimals or parted thousands (as in line {line}); write "
                 'decimal = "." or decimal = "," in [data].'
             )
-        has_decimals = any(reading.decimal in row[index] for row in rows if index < len(row))
-        types.append("whole" if kind == "number" and reading.thousands and not has_decimals else kind)
+        if kind == "number" and reading.thousands:
+            has_decimals = any(reading.decimal in row[index] for row in rows if index < len(row))
+            kind = kind if has_decimals else "whole"
+        types.append(kind)
         signs.append(reading)
     return tuple(types), tuple(signs)
