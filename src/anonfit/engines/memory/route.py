@@ -61,8 +61,9 @@ def scatter(node: NodeView, target: Rows, split: Any, start: Int, stop: Int, ste
     low, high = places[0], places[1]
     for row in range(start, stop, step):
         code = read(old, bit, mask, row)
-        below = side[at(code)] == 0 if by_set == 1 else code < second
-        place = low if below else high
+        # All bits are set for the second part: without a branch, since nobody could guess which it is.
+        second_part = -(np.int64(side[at(code)]) if by_set == 1 else np.int64(code >= second))
+        place = low ^ ((low ^ high) & second_part)
         if words == 2:  # most tables need two or three words
             new[at(place), 0], new[at(place), 1] = old[at(row), 0], old[at(row), 1]
         elif words == 3:
@@ -71,8 +72,8 @@ def scatter(node: NodeView, target: Rows, split: Any, start: Int, stop: Int, ste
         else:
             for word in range(words):
                 new[at(place), word] = old[at(row), word]
-        low += step if below else 0
-        high += 0 if below else step
+        low += step & ~second_part
+        high += step & second_part
     places[0], places[1] = low, high
 
 
