@@ -46,7 +46,8 @@ def test_without_a_name_the_experiments_are_listed(tmp_path: Path) -> None:
         (["R21", "--data", "nowhere"], "The data folder nowhere is not there"),
         (["R21", "--data", "."], "R21 needs uci/cmc.data, which is not in the data folder ."),
         (["R21", "--fetch", "--archive", "ftp://x"], "must begin with https:// or http://"),
-        (["R18", "--quick", "--out", "file"], "file cannot be made a folder"),
+        (["R18", "--quick", "--out", "file"], "file/parts cannot be made a folder"),
+        (["R18", "--quick", "--docs", "file"], "file/figures cannot be made a folder"),
     ],
 )
 def test_a_wrong_request_is_one_sentence(words: list[str], told: str, tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ def test_figure_table_and_verdict_are_written(tmp_path: Path) -> None:
 
 def test_what_would_stop_a_run_is_told_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RequestError, match="file cannot be made a folder .*--out"):
+    with pytest.raises(RequestError, match="file/parts cannot be made a folder .*--out"):
         plan([toy([])], QUICK, tmp_path / "file")
     monkeypatch.setattr(figures, "find_spec", lambda _: None)
     with pytest.raises(MissingPackage, match=r"matplotlib: install it with pip install 'anonfit\[plot\]'"):

@@ -15,8 +15,8 @@ from anonfit_papers.datasets import ARCHIVE, fetch
 from anonfit_papers.purpose_tables import VARIABLE, data_folder
 from anonfit_papers.reproduction.catalogue import EXPERIMENTS
 from anonfit_papers.reproduction.frame import Settings
-from anonfit_papers.reproduction.page import write_page
-from anonfit_papers.reproduction.running import PARTS, chosen, in_words, plan, run
+from anonfit_papers.reproduction.page import FIGURES, write_page
+from anonfit_papers.reproduction.running import PARTS, chosen, in_words, make_folder, plan, run
 from anonfit_papers.reproduction.writing import summary_row, write_result, write_summary
 
 
@@ -62,6 +62,8 @@ def reproduce(
         _list_experiments(as_json=as_json)
         return
     experiments = chosen(names)
+    if docs is not None:
+        make_folder(docs / FIGURES, "--docs")
     screen = console()
     with stages(as_json=as_json) as stage:
         folder = _folder(data, out, fetched=fetched, archive=archive, stage=stage)

@@ -36,6 +36,8 @@ together, as its authors did: the errors tell of its claims, and flatter what a 
 has seen. Trees are tested on rows that were not masked ([trees.md](trees.md)).
 """
 
+FIGURES = "figures"
+"""The folder beside the page with what it shows."""
 _FILES = {f"{FIGURE}.png": "png", f"{FIGURE}.svg": "svg", TABLE: "csv", VERDICT: "json"}
 """What lies beside the page of every experiment, by its ending."""
 _WORDS = {"reading": "Reading", "shares": "Classes", "learners": "Learners", "setting": "Setting"}
@@ -57,7 +59,7 @@ def write_page(out: Path, docs: Path, *, quick: bool) -> Path:
     measured = [experiment.name for experiment in EXPERIMENTS if (folder / experiment.name / VERDICT).is_file()]
     if not measured:
         raise RequestError(f"{folder} has no results to show: run the experiments first.")
-    figures = docs / "figures"
+    figures = docs / FIGURES
     figures.mkdir(parents=True, exist_ok=True)
     for name in measured:
         for file, ending in _FILES.items():

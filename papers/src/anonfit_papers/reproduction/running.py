@@ -71,10 +71,7 @@ def plan(experiments: Sequence[Experiment], settings: Settings, out: Path) -> Ru
         out: The folder in which parts are kept; made if it is not there.
     """
     require_drawing()
-    try:
-        (out / PARTS).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RequestError(f"{out} cannot be made a folder ({error.strerror}): give another one by --out.") from None
+    make_folder(out / PARTS, "--out")
     for experiment in experiments:
         if experiment.sources is None:
             continue
@@ -85,6 +82,16 @@ def plan(experiments: Sequence[Experiment], settings: Settings, out: Path) -> Ru
         require(settings.folder, experiment.sources(settings.folder), what=experiment.name)
     parts = {experiment.name: list(experiment.plan(settings)) for experiment in experiments}
     return Run(settings, Store(out / PARTS), parts, tuple(experiments))
+
+
+def make_folder(folder: Path, option: str) -> None:
+    """Make a folder if it is not there; refused by the name of the option that asks for it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RequestError(
+            f"{folder} cannot be made a folder ({error.strerror}): give another one by {option}."
+        ) from None
 
 
 def run(planned: Run, stage: Stage = silent) -> Iterator[tuple[Experiment, Result]]:
