@@ -23,11 +23,11 @@ from anonfit.auditing.coding import (
     coded_values,
     count_values,
     dictionary,
+    different,
     few_texts,
     numbered,
     numbered_few,
 )
-from anonfit.auditing.counting import different
 
 WORDS = [
     "",
@@ -170,10 +170,12 @@ def test_texts_of_many_numbers_are_equal_if_the_numbers_are(spell) -> None:  # t
 
 @pytest.mark.parametrize("bound", [2, 50, 5_000, 10**6, 2**39])
 @pytest.mark.parametrize("several", [False, True])
-def test_values_of_groups_are_counted(bound: int, several: bool) -> None:
+@pytest.mark.parametrize("in_order", [False, True])
+def test_values_of_groups_are_counted(way: str, bound: int, several: bool, in_order: bool) -> None:
     rng = np.random.default_rng(bound)
     rows, groups = 4_000, 30
     of_row = rng.integers(0, groups, rows)
+    of_row = np.sort(of_row) if in_order else of_row
     chosen = np.append(0, rng.integers(0, bound, 3_000))
     codes = rng.choice(chosen, rows)
     numbers = rng.integers(1, 5, rows) if several else None
@@ -191,5 +193,6 @@ def test_values_of_groups_are_counted(bound: int, several: bool) -> None:
     order = {code: place for place, code in enumerate(sorted(set(codes.tolist())))}
     places = {value: place for place, value in enumerate(sorted(set(found.value.tolist())))}
     assert [places[value] for value in found.value.tolist()] == [order[pair[1]] for pair in sorted(slow)]
+    assert different(found.value) == len(places)
     assert 0 not in found.value or 0 in codes
     assert (found.value == 0).sum() == sum(pair[1] == 0 for pair in slow)

@@ -17,7 +17,7 @@ from audit_folders import COLUMNS, NODES, Folder
 
 from anonfit.auditing.api import audit, audit_release
 from anonfit.auditing.labels import cell_reader, read_label
-from anonfit.auditing.meanings import read_meaning
+from anonfit.auditing.meanings import LabelMeaning, read_meaning
 from anonfit.auditing.recoding import RegionTree, read_region_tree
 from anonfit.auditing.released import count_strangers
 from anonfit.auditing.result import Audit
@@ -113,6 +113,11 @@ def label(cells: set[int], size: int, *, missing: bool) -> str:
     return f"missing or {text}" if missing and 0 in cells else text
 
 
+def cells_of_labels(texts: list[str], meaning: LabelMeaning) -> list[list[tuple[int, int]] | None]:
+    values = [read_label(text, meaning) for text in texts]
+    return [None if label is None else cell_reader(meaning)(label) for label in values]
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_a_random_tree_has_the_regions_that_plain_code_finds(seed: int) -> None:
     rng = random.Random(seed)
@@ -137,7 +142,7 @@ def test_a_random_tree_has_the_regions_that_plain_code_finds(seed: int) -> None:
             for place, (size, gap) in enumerate(zip(sizes, gaps, strict=True))
         ]
         labels = {
-            name: (meanings[name], [read_label(text, meanings[name]) for text in column], np.arange(len(groups)))
+            name: (cells_of_labels(column, meanings[name]), np.arange(len(groups)))
             for name, column in zip(meanings, texts, strict=True)
         }
         assert count_strangers(labels, tree, groups=len(groups)) == strange
@@ -364,11 +369,9 @@ def test_many_regions_are_held_quickly() -> None:
         "set": [],
         "sets": [],
     }
-    sets = {name: [read_label(f"[{i}, {i + 1})", meaning) for i in range(size)] for name, meaning in meanings.items()}
-    for name in "xy":
-        sets[name][0], sets[name][-1] = (read_label(text, meanings[name]) for text in ("< 1", f"≥ {size - 1}"))
-    cells = np.arange(size**2)
-    labels = {"x": (meanings["x"], sets["x"], cells // size), "y": (meanings["y"], sets["y"], cells % size)}
+    texts = ["< 1", *(f"[{i}, {i + 1})" for i in range(1, size - 1)), f"≥ {size - 1}"]
+    x, y = (cells_of_labels(texts, meaning) for meaning in meanings.values())
+    labels = {"x": (x, np.arange(size**2) // size), "y": (y, np.arange(size**2) % size)}
     begin = time.perf_counter()
     tree = read_region_tree(nodes, meanings)
     assert count_strangers(labels, tree, groups=size**2) == 0

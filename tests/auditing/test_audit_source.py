@@ -331,7 +331,9 @@ def random_axis(rng: random.Random, cells: int) -> tuple[Axis, list[ValueSet]]:
 def test_rows_are_found_in_any_boxes_also_overlapping_ones(block: int) -> None:
     rng, numbers = random.Random(block), np.random.default_rng(block)
     for _ in range(30):
-        made = [random_axis(rng, rng.choice([rng.randint(1, 9), rng.randint(60, 140)])) for _ in range(rng.randint(1, 4))]
+        made = [
+            random_axis(rng, rng.choice([rng.randint(1, 9), rng.randint(60, 140)])) for _ in range(rng.randint(1, 4))
+        ]
         axes, sets = [axis for axis, _ in made], [several for _, several in made]
         groups = rng.choice([1, 5, 60])
         places = np.array([[rng.randrange(len(several)) for several in sets] for _ in range(groups)], np.int64)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anonfit.auditing.labels import read_label, speller
+from anonfit.auditing.labels import cell_reader, read_label, speller
 from anonfit.auditing.meanings import read_meaning
 from anonfit.recoding.columns import Covers
 from anonfit.tables.taxonomy import Taxonomy
@@ -27,7 +27,7 @@ def _tree(rng: random.Random, name: str, depth: int) -> dict[str, Any]:
 def _spelled(text: str, column: dict[str, Any], observed: bool = False) -> bool:
     meaning = read_meaning("c", column)
     found = read_label(text, meaning)
-    return found is not None and speller(meaning, observed=observed)(text, found)
+    return found is not None and speller(meaning, observed=observed)(text, found, cell_reader(meaning)(found))
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -8,7 +8,6 @@ Texts are told apart by 64-bit hashes: two different texts of a column get one c
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ Hashes = npt.NDArray[np.uint64]
 _FEW_ROWS = 1 << 15  # of so many, keys are sorted: nothing has to be compiled
 _FEW_VALUES = 1 << 12
 _SEED = 0x5DEECE66D
-_ROWS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +240,14 @@ def join_codes(columns: list[Coded], rows: int) -> tuple[IntArray, int]:
     return keys, bound
 
 
+def different(codes: IntArray) -> int:
+    """How many different codes there are."""
+    bound = int(codes.max(initial=0)) + 1
+    if bound > _table_size(len(codes)):
+        return len(dense(codes)[1])
+    return int(np.count_nonzero(np.bincount(codes, minlength=bound)))
+
+
 def value_places(column: Coded) -> tuple[IntArray, int]:
     """The place of every row's value among the different ones, in the order of their codes, and how many they are."""
     if column.bound > _table_size(len(column.codes)):
@@ -329,17 +335,30 @@ def persons_in_groups(persons: RowPersons, groups: IntArray, count: int) -> IntA
 
 def count_values(persons: RowPersons, grouping: RowGroups, column: Coded, *, sizes: IntArray) -> ValueCounts:
     """Persons per group and value of a column."""
-    if grouping.count << _bits(column.bound) > _table_size(len(grouping.of_row)):
+    groups = grouping.of_row
+    are_rows, are_many = persons.numbers is None and persons.entities is None, len(groups) >= _FEW_ROWS
+    if are_rows and are_many and bool((groups[1:] >= groups[:-1]).all()):
+        return ValueCounts(sizes, *_count_in_order(groups, column))
+    if grouping.count << _bits(column.bound) > _table_size(len(groups)):
         column = column.narrow()
     bits = _bits(column.bound)
-    if persons.numbers is None and persons.entities is None:
-        parts = [_count_pairs(grouping.of_row[part], column.codes[part], bits) for part in _parts(grouping.of_row)]
-        pairs, numbers = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    if are_rows:
+        pairs, numbers = _count_pairs(groups, column.codes, bits)
     else:
-        keys = (grouping.of_row << bits) | column.codes
+        keys = (groups << bits) | column.codes
         codes, first = dense(keys)
         pairs, numbers = keys[first], persons_in_groups(persons, codes, len(first))
     return ValueCounts(sizes, pairs >> bits, pairs & ((1 << bits) - 1), numbers)
+
+
+def _count_in_order(groups: IntArray, column: Coded) -> tuple[IntArray, IntArray, IntArray]:
+    """The group and the code of every different pair, in rising order, and how often it occurs, where groups rise."""
+    from anonfit.auditing.kernels import count_pairs
+
+    column = column if column.bound <= _table_size(len(groups)) else column.narrow()
+    group, value, number = np.empty((3, len(groups)), np.int64)
+    count = count_pairs(groups, column.codes, np.zeros(column.bound, np.uint32), group, value, number)
+    return group[:count].copy(), value[:count].copy(), number[:count].copy()
 
 
 def _bits(bound: int) -> int:
@@ -352,27 +371,15 @@ def _table_size(rows: int) -> int:
     return max(4 * rows, 2**16)
 
 
-def _parts(groups: IntArray) -> list[slice]:
-    """Parts of the rows that have no group in common; where groups stand together, parts are small and count fast."""
-    if not len(groups) or not bool((groups[1:] >= groups[:-1]).all()):
-        return [slice(0, len(groups))]
-    begins = np.unique(np.searchsorted(groups, groups[::_ROWS_AT_ONCE])).tolist()
-    return [slice(begin, end) for begin, end in pairwise([*begins, len(groups)])]
-
-
 def _count_pairs(groups: IntArray, codes: IntArray, bits: int) -> tuple[IntArray, IntArray]:
     """The different pairs of a group and a code, each as one number, in rising order, and how often each occurs."""
-    least, most = (int(groups.min()), int(groups.max())) if len(groups) else (0, 0)
-    keys = groups - least
-    keys <<= bits
+    keys = groups << bits
     keys |= codes
-    if (most - least + 1) << bits > _table_size(len(groups)):
-        pairs, numbers = np.unique(keys, return_counts=True)
-    else:
-        table = np.bincount(keys)
-        pairs = np.flatnonzero(table != 0)  # of truth values it is several times faster
-        numbers = table[pairs]
-    return pairs + (least << bits), numbers
+    if (int(groups.max(initial=0)) + 1) << bits > _table_size(len(groups)):
+        return np.unique(keys, return_counts=True)
+    table = np.bincount(keys)
+    pairs = np.flatnonzero(table != 0)  # of truth values it is several times faster
+    return pairs, table[pairs]
 
 
 def most_frequent(counts: ValueCounts) -> IntArray:

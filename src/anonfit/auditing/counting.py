@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from anonfit.auditing import coding
-from anonfit.auditing.coding import BoolArray, Coded, Evidence, IntArray, RowGroups, RowPersons, ValueCounts
+from anonfit.auditing.coding import BoolArray, Evidence, IntArray, RowGroups, RowPersons, ValueCounts
 from anonfit.auditing.hashing import HashShards
 from anonfit.auditing.models import measure_demands, unmeasured
 from anonfit.auditing.released import Released
@@ -202,13 +202,8 @@ def _inferred(name: str, rows: int, *, counts: ValueCounts, sensitive: bool) -> 
         certain=share_of(counts.sizes, filled & (most >= counts.sizes)),
         likely=share_of(counts.sizes, filled & (10 * most >= 9 * counts.sizes)),
         smallest=int(counts.persons.min()) if rows else None,
-        distinct=CountedFigure(different(counts.value) / rows if rows else 0.0, rows),
+        distinct=CountedFigure(coding.different(counts.value) / rows if rows else 0.0, rows),
     )
-
-
-def different(values: IntArray) -> int:
-    """How many different values there are."""
-    return coding.value_places(Coded(values, int(values.max(initial=0)) + 1))[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled loops of the audit: the numbers of equal keys (`coding.py`), the ends of numbers in a page of Parquet
-(`parquet_bytes.py`), a tree of cuts over released boxes and the way of rows down that tree (`boxes.py`, which explains
-the arrays). Each is compiled when it is first asked for: a table without a source needs only some of them."""
+"""Compiled loops of the audit: the numbers of equal keys, how often values occur in groups (`coding.py`), a tree of
+cuts over released boxes and the way of rows down that tree (`boxes.py`, which explains the arrays); those over pages of
+Parquet are in `page_kernels.py`. Each is compiled when it is first asked for: a table without a source needs only
+some of them."""
 
 # mypy: allow-untyped-defs, allow-untyped-calls
 
@@ -13,6 +14,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from anonfit.auditing.page_kernels import numbers_end as _numbers_end
 from anonfit.runtime.compiling import inner, kernel
 
 BLOCK = 128  # rows that go down the tree together
@@ -346,61 +348,25 @@ def _number(keys, codes, slots, first):
     return count
 
 
-@inner
-def _note_packed(data, place, width, done, after, last):
-    """Note the last places of packed numbers, of which these are those from `done` to before `after`."""
-    bits, held = np.uint64(0), 0
-    step, mask, most = np.uint64(width), (np.uint64(1) << np.uint64(width)) - np.uint64(1), np.uint64(len(last))
-    for i in range(done, after):
-        while held < width:
-            bits |= np.uint64(data[place]) << np.uint64(held)
-            place, held = place + 1, held + 8
-        number = bits & mask
-        bits, held = bits >> step, held - width
-        if number >= most:
-            return False
-        last[number] = i
-    return True
-
-
-@inner
-def _note_repeated(data, place, width, after, last):
-    """Note the last place of a number that is repeated up to place `after`."""
-    number = 0
-    for i in range((width + 7) // 8):
-        number |= int(data[place + i]) << (8 * i)
-    if number >> width or number >= len(last):
-        return False
-    last[number] = after - 1
-    return True
-
-
-def _runs_end(data, place, end, width, count, last):
-    """Where the runs end in which Parquet has so many numbers of `width` bits, repeated or packed; -1 where they hold
-    anything else: runs of no number, numbers behind the last (packed ones come by eight), bits above a number's, or
-    numbers from the length of `last` on. This gets the last place of each among all.
+def _count_pairs(groups, codes, held, group_of, value_of, number_of):
+    """List the different pairs of a group and a code in rising order, and how often each occurs, where groups rise;
+    returns how many pairs there are. `held` has room for every code, all 0.
     """
-    done, is_good = np.int64(0), width <= 32 and end <= len(data)
-    while done < count and is_good:
-        head, shift, byte = np.int64(0), 0, 128
-        while byte >= 128:
-            if place >= end or shift > 28:
-                return -1
-            byte = int(data[place])
-            head |= (byte & 127) << shift
-            place, shift = place + 1, shift + 7
-        held, size, spare = head >> 1, (width + 7) // 8, 0
-        if head & 1:
-            held, size, spare = held * 8, held * width, 7
-        after = done + held
-        if (shift > 7 and byte == 0) or held == 0 or after - count > spare or place + size > end:
-            return -1
-        if head & 1:
-            is_good = _note_packed(data, place, width, done, min(after, count), last)
-        else:
-            is_good = _note_repeated(data, place, width, after, last)
-        place, done = place + size, after
-    return place if is_good else -1
+    row, count = 0, 0
+    while row < len(groups):
+        group, begin = groups[row], count
+        while row < len(groups) and groups[row] == group:
+            code = codes[row]
+            if held[code] == 0:
+                group_of[count], value_of[count] = group, code
+                count += 1
+            held[code] += 1
+            row += 1
+        value_of[begin:count].sort()
+        for pair in range(begin, count):
+            number_of[pair] = held[value_of[pair]]
+            held[value_of[pair]] = 0
+    return count
 
 
 _types: Any = numba
@@ -417,7 +383,8 @@ _KERNELS: dict[str, Any] = {
     ),
     "overlapping": (_overlapping, "void(i4[:, ::1], i4[::1], i4[:, ::1], i4[::1], i4[:, ::1], u1[::1])"),
     "number": (_number, _types.int64(_KEYS, _types.int64[::1], _types.uint32[::1], _types.int64[::1])),
-    "runs_end": (_runs_end, _types.int64(_BODY, *[_types.int64] * 4, _types.int64[::1])),
+    "count_pairs": (_count_pairs, "i8(i8[::1], i8[::1], u4[::1], i8[::1], i8[::1], i8[::1])"),
+    "numbers_end": (_numbers_end, _types.int64(_BODY, *[_types.int64] * 4, _types.int64[::1])),
 }
 
 

@@ -145,10 +145,12 @@ def _named(text: str, meaning: LabelMeaning) -> ValueSet | None:
     ):
         names: list[str | None] = [text]  # a name that is an interval is written as it is
     elif text.startswith("{") and text.endswith("}"):
-        names = [_name(part) for part in _parts(text[1:-1]) or ("",)]
+        names = list(map(_name, _parts(text[1:-1]) or ("",)))
     else:
         names = [_name(text)]
-    known = tuple(name for name in names if name is not None and (tree is None or name in tree.below))
+    known = tuple(name for name in names if name is not None)
+    if tree is not None:
+        known = tuple(filter(tree.below.__contains__, known))
     if len(set(known)) < len(names):
         return None
     if meaning.type == "nominal" or tree is None:
@@ -245,8 +247,10 @@ def cell_reader(meaning: LabelMeaning) -> Callable[[ValueSet], list[Run] | None]
 
     Where a column has no missing values, "*" is all its cells, and no other label may speak of missing.
     """
+    if meaning.cuts is None and not meaning.is_named and meaning.type != "ordinal":
+        return lambda _: None
     shift, last, tree = int(bool(meaning.missing)), meaning.cells - 1, meaning.tree
-    below = {} if tree is None else tree.below
+    below = {name: (low + shift, high + shift) for name, (low, high) in ({} if tree is None else tree.below).items()}
     of_line = () if tree is None or meaning.type == "nominal" else tree.leaves
     leaves = {leaf_interval(leaf, meaning): number for number, leaf in enumerate(of_line)}
     cuts = {cut: number for number, cut in enumerate(sorted(meaning.cuts or ()))}
@@ -259,12 +263,12 @@ def cell_reader(meaning: LabelMeaning) -> Callable[[ValueSet], list[Run] | None]
         return _between(interval, meaning, cuts)
 
     def cells(values: ValueSet) -> list[Run] | None:
-        present: list[CellEnds] = [below.get(name, (None, None)) for name in values.names]
-        present += [ends(interval) for interval in values.intervals]
-        runs: list[Run] = [(low + shift, high + shift) for low, high in present if low is not None and high is not None]
+        runs: list[Run] = [below[name] for name in values.names if name in below]
+        for low, high in map(ends, values.intervals):
+            runs += [] if low is None or high is None else [(low + shift, high + shift)]
         if values.everything:
             runs = [(shift, last)]
-        elif len(runs) < len(present) or (values.missing and not shift):
+        elif len(runs) < len(values.names) + len(values.intervals) or (values.missing and not shift):
             return None
         return joined([*runs, (0, 0)] if values.missing and shift else runs)
 
@@ -297,17 +301,14 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _WHOLE = 10**15  # whole numbers below are written without a point
 
 
-def speller(meaning: LabelMeaning, *, observed: bool) -> Callable[[str, ValueSet], bool]:
-    """A function that says whether a text, which was read as these values, is spelled as their label must be."""
+def speller(meaning: LabelMeaning, *, observed: bool) -> Callable[[str, ValueSet, list[Run] | None], bool]:
+    """A function that says whether a text, which was read as these values, and their cells, is spelled as their label
+    must be.
+    """
     if meaning.type not in ("nominal", "ordinal") and meaning.tree is None:
-        return lambda text, values: text in _labels_of_line(values, meaning, observed=observed)
-    read, tops = cell_reader(meaning), {} if meaning.tree is None else _tops(meaning.tree)
-
-    def is_spelled(text: str, values: ValueSet) -> bool:
-        runs = read(values)
-        return runs is None or text == _label_of_cells(runs, meaning, tops)
-
-    return is_spelled
+        return lambda text, values, _: text in _labels_of_line(values, meaning, observed=observed)
+    tops = {} if meaning.tree is None else _tops(meaning.tree)
+    return lambda text, _, cells: cells is None or text == _label_of_cells(cells, meaning, tops)
 
 
 def _labels_of_line(values: ValueSet, meaning: LabelMeaning, *, observed: bool) -> list[str]:
@@ -376,7 +377,7 @@ def _label_of_cells(runs: list[Run], meaning: LabelMeaning, tops: Tops) -> str |
     if runs == [(0, count - 1)]:
         return "*"
     missing = "missing or " if shift == 1 and runs and runs[0][0] == 0 else ""
-    known = [(max(low, shift) - shift, high - shift) for low, high in runs if high >= shift]
+    known = runs if not shift else [(max(low, 1) - 1, high - 1) for low, high in runs if high]
     if not known:
         return "missing" if missing else None
     if known == [(0, count - shift - 1)]:

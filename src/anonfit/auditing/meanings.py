@@ -309,6 +309,12 @@ class LabelMeaning:
         return len(self.cuts) + 1 + self.missing
 
     @property
+    def has_cells(self) -> bool:
+        """Whether the cells that a recoding has of the column are known."""
+        is_divided = self.tree is not None or self.type == "ordinal" or self.cuts is not None
+        return self.missing is not None and is_divided
+
+    @property
     def cut_count(self) -> int:
         """How many cuts a recoding has of the column, 0 where leaves or words are its cells."""
         return 0 if self.tree is not None or self.cuts is None else len(self.cuts)

@@ -285,7 +285,7 @@ def _ways(nodes: RegionNodes, node: int, children: Sequence[int], size: int) -> 
     """The child of every cell; cells that cannot come to the node are sent somewhere, too."""
     if nodes.set_of[node] >= 0:
         ways = np.ones(size, np.int32)
-        ways[nodes.sets[nodes.set_of[node]]] = 0
+        ways[nodes.cells_of(nodes.set_of[[node]])[0]] = 0
         return ways
     starts = nodes.start[list(children[1:])]
     return np.searchsorted(starts, np.arange(size), side="right").astype(np.int32)

@@ -296,15 +296,17 @@ def _held(chunk: _Chunk, page: _Page, body: bytes, column: pl.Series, faults: se
     """The values of a page of rows, those of a dictionary once each. The page has which rows are missing, the values of
     the others, and nothing more.
     """
-    from anonfit.auditing.kernels import runs_end  # compiled code, which other audits do not need
+    from anonfit.auditing.kernels import numbers_end  # compiled code, which other audits do not need
 
     rows = column[slice(*page.rows)]
     known, content = rows.drop_nulls(), np.frombuffer(body, np.uint8)
     begin = 4 + int.from_bytes(body[:4], "little")
-    is_good = len(body) == page.unpacked and runs_end(content, 4, begin, 1, len(rows), np.empty(2, np.int64)) == begin
+    is_good = (
+        len(body) == page.unpacked and numbers_end(content, 4, begin, 1, len(rows), np.empty(2, np.int64)) == begin
+    )
     if page.encoding == _BY_DICTIONARY and chunk.dictionary is not None:
         row_of = np.full(min(chunk.dictionary[1], len(column)), -1)
-        end = runs_end(content, begin + 1, len(body), body[begin], len(known), row_of)
+        end = numbers_end(content, begin + 1, len(body), body[begin], len(known), row_of)
         values = _plain(known[row_of[row_of >= 0]])
     else:
         values = _plain(known)

@@ -100,10 +100,10 @@ def _held(held: Any, meanings: Mapping[str, LabelMeaning]) -> dict[str, list[Run
     for line, (name, meaning) in zip(lines, meanings.items(), strict=True):
         label: Any = line.get("label")
         values = read_label(label, meaning) if isinstance(label, str) else None
-        if values is None or set(line) != {"column", "label"} or not speller(meaning, observed=False)(label, values):
+        if values is None or set(line) != {"column", "label"}:
             return None
         runs = cell_reader(meaning)(values)
-        if runs is None:
+        if runs is None or not speller(meaning, observed=False)(label, values, runs):
             return None
         cells[name] = runs
     return cells

@@ -9,11 +9,18 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from anonfit.auditing.boxes import LabelBoxes
-from anonfit.auditing.coding import BoolArray, IntArray
-from anonfit.auditing.labels import Run
+from anonfit.auditing.coding import BoolArray
 from anonfit.auditing.reading import AuditedTable, is_text_file, open_table, require_columns
 from anonfit.auditing.regions import ObservedValues, observed_groups, read_representatives
-from anonfit.auditing.released import Released, boxes_of, cells_of, check_labels, guess_meanings, read_columns
+from anonfit.auditing.released import (
+    CellsOfGroups,
+    Released,
+    boxes_of,
+    cells_of_groups,
+    check_labels,
+    guess_meanings,
+    read_columns,
+)
 from anonfit.auditing.request import Request
 from anonfit.auditing.result import LabelCheck
 from anonfit.auditing.source import SourceRows
@@ -94,7 +101,6 @@ def left_out_groups(released: Released, request: Request) -> BoolArray | None:
     return suppressed if suppressed.any() and not suppressed.all() else None
 
 
-CellsOfGroups = dict[str, tuple[list[list[Run] | None], IntArray]]
 Space = tuple[LabelCheck | None, LabelBoxes | None, ObservedValues | None, CellsOfGroups | None]
 """What is wrong with the labels (None: nothing is known of their meaning); the boxes of the groups in the space of raw
 values (None: some labels are not understood); of labels that tell what records have, what takes these in; and of a
@@ -119,5 +125,5 @@ def read_space(released: Released, request: Request, source: SourceRows | None) 
     if request.meanings is None:
         return None, boxes, None, None
     tells_regions = request.is_release and tree is not None
-    cells = {name: cells_of(column) for name, column in columns.items()} if tells_regions else None
+    cells = cells_of_groups(columns) if tells_regions else None
     return check_labels(columns, boxes, request.regions, tree), boxes, None, cells

@@ -10,15 +10,16 @@ it is in. Cells with the same number are released as one value; -1 is the number
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
-from anonfit.auditing.coding import BoolArray, IntArray
+from anonfit.auditing.coding import BoolArray, IntArray, group_rows
 from anonfit.auditing.labels import Run, joined
 from anonfit.auditing.meanings import JsonObject, LabelMeaning, read_meaning
 from anonfit.errors import RecodingError
@@ -47,8 +48,16 @@ class RegionNodes:
     children: IntArray
     start: IntArray
     set_of: IntArray
-    sets: Sequence[IntArray]
+    cells: IntArray  # of all sets, one set after the other
+    begins: IntArray  # (set) where its cells begin, and where those of the last end
     parent: IntArray  # of the nodes 1, 2, …
+
+    def cells_of(self, sets: IntArray) -> tuple[IntArray, IntArray]:
+        """The cells of some sets, and the place among these of the set that each is of."""
+        lengths = np.diff(self.begins)[sets]
+        of_cell = np.repeat(np.arange(len(sets)), lengths)
+        before = self.begins[sets] - np.cumsum(lengths) + lengths
+        return self.cells[np.arange(len(of_cell)) + before[of_cell]], of_cell
 
 
 def read_region_tree(nodes: object, meanings: Mapping[str, LabelMeaning]) -> RegionTree:
@@ -88,7 +97,7 @@ def _lists_of(nodes: object, columns: int) -> RegionNodes:
     column, children, start, set_of = (_integers(nodes[name], name) for name in _LISTS[:-1])
     if not len(set_of):
         set_of = np.full(len(column), -1)
-    sets = _sets(nodes["sets"])
+    cells, begins = _sets(nodes["sets"])
     if not len(column) == len(children) == len(start) == len(set_of) > 0:
         raise _damaged("its lists have not one entry for every node")
     split, by_set = column >= 0, set_of >= 0
@@ -96,12 +105,12 @@ def _lists_of(nodes: object, columns: int) -> RegionNodes:
         raise _damaged("a node has a column that there is not, or children without a column")
     if (children > len(column)).any() or int(children.sum()) + 1 != len(column):
         raise _damaged("it has not as many nodes as children")
-    if (set_of < -1).any() or (set_of >= len(sets)).any() or (children[by_set] != 2).any():
+    if (set_of < -1).any() or (set_of >= len(begins) - 1).any() or (children[by_set] != 2).any():
         raise _damaged("a node has a set that there is not, or not two children to divide by it")
     parent = np.repeat(np.arange(len(column)), children)
     if (parent > np.arange(len(parent))).any():
         raise _damaged("a node stands before its parent")
-    return RegionNodes(column, children, start, set_of, sets, parent)
+    return RegionNodes(column, children, start, set_of, cells, begins, parent)
 
 
 def _integers(value: Any, name: str) -> IntArray:
@@ -116,8 +125,8 @@ def _integers(value: Any, name: str) -> IntArray:
     raise _damaged(f"'{name}' is no list of whole numbers")
 
 
-def _sets(value: Any) -> list[IntArray]:
-    """The cells of every set; all are read as one list, since there may be many."""
+def _sets(value: Any) -> tuple[IntArray, IntArray]:
+    """The cells of all sets as one list, since there may be many, and where each begins."""
     if not isinstance(value, (list, tuple)) or not all(isinstance(part, (list, tuple, np.ndarray)) for part in value):
         raise _damaged("'sets' is no list of lists")
     lists = (part.tolist() if isinstance(part, np.ndarray) else part for part in value)
@@ -125,7 +134,7 @@ def _sets(value: Any) -> list[IntArray]:
     lengths = [len(part) for part in value]
     if (cells < 0).any() or 0 in lengths:
         raise _damaged("a set is empty or holds something that is no cell")
-    return np.split(cells, list(accumulate(lengths))[:-1]) if lengths else []
+    return cells, np.array([0, *accumulate(lengths)], np.int64)
 
 
 def _starts(tree: RegionNodes) -> BoolArray:
@@ -140,18 +149,18 @@ def _fits(tree: RegionNodes, sizes: IntArray) -> bool:
     if (tree.start[1:][cut] >= sizes[tree.column[tree.parent[cut]]]).any():
         return False
     divided = np.flatnonzero(tree.set_of >= 0)
-    highest = np.array([cells.max() for cells in tree.sets], np.int64)
-    return bool((highest[tree.set_of[divided]] < sizes[tree.column[divided]]).all())
+    cells, of_cell = tree.cells_of(tree.set_of[divided])
+    return bool((cells < sizes[tree.column[divided]][of_cell]).all())
 
 
 def _regions(tree: RegionNodes, sizes: IntArray) -> tuple[Int32, Int32, dict[int, Bits]]:
     """Divide the whole space level by level; what is not divided further is a region."""
     masks: dict[int, Bits] = {}  # of columns that are divided by sets, a row of bits for each node that has one
     for column in np.unique(tree.column[tree.set_of >= 0]).tolist():
-        divided = tree.set_of[(tree.column == column) & (tree.set_of >= 0)].tolist()
+        divided = tree.set_of[(tree.column == column) & (tree.set_of >= 0)]
         table = np.zeros((len(divided), sizes[column]), np.bool_)
-        for row, number in enumerate(divided):
-            table[row, tree.sets[number]] = True
+        cells, of_cell = tree.cells_of(divided)
+        table[of_cell, cells] = True
         masks[column] = np.packbits(table, axis=1)
     first, last = np.zeros((1, len(sizes)), np.int32), (sizes[None] - 1).astype(np.int32)
     sets = {column: np.packbits(np.ones((1, sizes[column]), np.bool_), axis=1) for column in masks}
@@ -187,7 +196,7 @@ def _runs(tree: RegionNodes, level: IntArray, low: Int32, high: Int32) -> tuple[
     begins = np.where(first_child[rows], low[at], start[rows])
     ends = np.where(last_child[rows], high[at], upto[rows])
     gap = first_child[rows] & (start[rows] > low[at])
-    if tree.sets:  # of a set, the first part may begin later than the reach of its parent
+    if len(tree.cells):  # of a set, the first part may begin later than the reach of its parent
         gap &= ~np.isin(column[rows], tree.column[tree.set_of >= 0])
     if (begins > ends).any() or (begins < low[at]).any() or gap.any():
         raise _damaged("its regions do not tile the space")
@@ -260,12 +269,15 @@ def parts_of(tree: RegionTree | RegionGrid, name: str) -> tuple[list[Part], IntA
             tree.first[:, place].astype(np.int64) * size + tree.last[:, place], return_inverse=True
         )
         return [(divmod(key, size),) for key in ends.tolist()], of_region
-    rows, of_region = np.unique(tree.sets[place], axis=0, return_inverse=True)
+    bits = tree.sets[place]
+    words = np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8))).view(np.int64)
+    grouping = group_rows(pl.DataFrame(words), len(words))
+    rows = bits[grouping.first]
     edges = np.diff(np.unpackbits(rows, axis=1).astype(np.int8), axis=1, prepend=0, append=0)
     part, low = np.nonzero(edges > 0)
     runs = list(zip(low.tolist(), (np.nonzero(edges < 0)[1] - 1).tolist(), strict=True))
     begins = np.searchsorted(part, np.arange(len(rows) + 1)).tolist()
-    return [tuple(runs[begin:end]) for begin, end in pairwise(begins)], of_region.reshape(-1)
+    return [tuple(runs[begin:end]) for begin, end in pairwise(begins)], grouping.of_row
 
 
 _COLUMN = ("name", "type", "scale", "missing", "domain", "cuts", "intervals", "order", "other", "taxonomy")

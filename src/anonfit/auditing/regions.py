@@ -177,10 +177,10 @@ def _read(text: str | None, meaning: LabelMeaning) -> Hashable:
     """A released value in the form of `_key`; a text that is no value of the column equals no key."""
     if meaning.is_named:
         label = None if text is None else read_label(text, meaning)
-        if text is None or label is None or not speller(meaning, observed=False)(text, label):
+        cells = None if label is None else cell_reader(meaning)(label)
+        if text is None or label is None or cells is None or not speller(meaning, observed=False)(text, label, cells):
             return "none"
-        cells = cell_reader(meaning)(label)
-        return "none" if cells is None else tuple(cells)
+        return tuple(cells)
     if text is None or meaning.type == "ordinal":
         return text
     place = meaning.scalar(text)

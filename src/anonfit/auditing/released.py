@@ -236,6 +236,7 @@ class ReleasedLabels:
 
     meaning: LabelMeaning
     sets: list[ValueSet | None]
+    cells: list[list[Run] | None]  # of a recoding, that each label means; None: none, as of an empty cell
     of_group: IntArray
     empty: int | None  # the place in `sets` of an empty cell, which is no label; None: bounds may be empty
 
@@ -248,22 +249,27 @@ class ReleasedLabels:
 def read_column(released: Released, name: str, meaning: LabelMeaning, regions: Regions | None) -> ReleasedLabels:
     """Read every different label once; in a release (`regions` are given), one that is not spelled so is none."""
     columns = [distinct_texts(released.heads[column]) for column in released.columns[name]]
+    is_spelled = regions in ("domain", "observed") and meaning.missing is not None
+    read = cell_reader(meaning) if meaning.has_cells or is_spelled else lambda _: None
     if len(columns) == 1:
         codes, texts = columns[0]
         values = [read_label(text, meaning) for text in texts]
-        if regions in ("domain", "observed") and meaning.missing is not None:
+        cells = [None if label is None else read(label) for label in values]
+        if is_spelled:
             spelled = speller(meaning, observed=regions == "observed")
-            values = [
-                label and (label if spelled(text, label) else None) for text, label in zip(texts, values, strict=True)
-            ]
-        return ReleasedLabels(meaning, [read_label(None, meaning), *values], codes, empty=0)
+            for place, (text, label) in enumerate(zip(texts, values, strict=True)):
+                if label is not None and not spelled(text, label, cells[place]):
+                    values[place] = cells[place] = None
+        return ReleasedLabels(meaning, [read_label(None, meaning), *values], [None, *cells], codes, empty=0)
     frame = pl.DataFrame({str(i): codes for i, (codes, _) in enumerate(columns)})
     grouping = group_rows(frame, frame.height)
+    known: list[tuple[str | None, ...]] = [(None, *texts) for _, texts in columns]
     sets = []
     for first in grouping.first:
-        ends = [(None, *texts)[codes[first]] for codes, texts in columns]
+        ends = [texts[codes[first]] for texts, (codes, _) in zip(known, columns, strict=True)]
         sets.append(read_bounds(ends[0], ends[1], ends[2] if len(ends) > 2 else None, meaning=meaning))
-    return ReleasedLabels(meaning, sets, grouping.of_row, empty=None)
+    cells = [None if bounds is None else read(bounds) for bounds in sets]
+    return ReleasedLabels(meaning, sets, cells, grouping.of_row, empty=None)
 
 
 def read_columns(
@@ -273,12 +279,13 @@ def read_columns(
     return {name: read_column(released, name, meanings[name], regions) for name in released.columns if name in meanings}
 
 
-def cells_of(column: ReleasedLabels) -> tuple[list[list[Run] | None], IntArray]:
-    """The runs of cells that are each label of a column (None: of none), and the label of every group."""
-    if column.meaning.cuts is None and column.meaning.tree is None and column.meaning.type != "ordinal":
-        return [None] * len(column.sets), column.of_group
-    read = cell_reader(column.meaning)
-    return [None if values is None else read(values) for values in column.without_empty], column.of_group
+CellsOfGroups = Mapping[str, tuple[list[list[Run] | None], IntArray]]
+"""Of every column, the runs of cells of a recoding that are each label, None for none, and the label of every group."""
+
+
+def cells_of_groups(columns: Mapping[str, ReleasedLabels]) -> CellsOfGroups:
+    """The cells that labels mean."""
+    return {name: (column.cells, column.of_group) for name, column in columns.items()}
 
 
 def boxes_of(
@@ -315,9 +322,8 @@ def check_labels(
         not_allowed[name] = sum(not _allowed(values, column.meaning, regions) for values in known)
     if boxes is None:
         return LabelCheck(unreadable, not_allowed, overlapping=None, no_region=None)
-    held = {name: (column.meaning, column.without_empty, column.of_group) for name, column in columns.items()}
     groups = max(len(column.of_group) for column in columns.values())
-    strangers = None if tree is None else count_strangers(held, tree, groups=groups)
+    strangers = None if tree is None else count_strangers(cells_of_groups(columns), tree, groups=groups)
     return LabelCheck(unreadable, not_allowed, overlapping=overlapping_boxes(boxes), no_region=strangers)
 
 
@@ -338,23 +344,18 @@ def _allowed(values: ValueSet, meaning: LabelMeaning, regions: Regions) -> bool:
     )
 
 
-GroupLabels = tuple[LabelMeaning, Sequence[ValueSet | None], IntArray]
-"""A column's meaning, the sets of its different labels (None: no label), and the label of every group."""
-
-
-def count_strangers(labels: Mapping[str, GroupLabels], tree: RegionTree | RegionGrid, *, groups: int) -> int:
+def count_strangers(labels: CellsOfGroups, tree: RegionTree | RegionGrid, *, groups: int) -> int:
     """How many groups are no region of the recoding: all (and at least one) if it is not one of these columns. Under
     regions = "domain" each group says exactly what one region is, so that its labels tell nothing else of its records.
     """
     if not tree.fits:
         return max(1, groups)
     of_group, of_region, bounds = [], [], []
-    for name, (meaning, sets, label_of_group) in labels.items():
+    for name, (cells_of_label, label_of_group) in labels.items():
         parts, part_of_region = parts_of(tree, name)
-        number, read = {part: place for place, part in enumerate(parts)}, cell_reader(meaning)
-        runs = (None if values is None else read(values) for values in sets)
-        part_of_label = np.array([-1 if cells is None else number.get(tuple(cells), -1) for cells in runs], np.int64)
-        of_group.append(part_of_label[label_of_group])
+        number = {part: place for place, part in enumerate(parts)}
+        part_of_label = [-1 if cells is None else number.get(tuple(cells), -1) for cells in cells_of_label]
+        of_group.append(np.array(part_of_label, np.int64)[label_of_group])
         of_region.append(part_of_region)
         bounds.append(max(1, len(parts)))
     known = np.all([parts >= 0 for parts in of_group], axis=0)

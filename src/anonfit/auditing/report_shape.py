@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from anonfit.auditing.labels import read_label, speller
+from anonfit.auditing.labels import cell_reader, read_label, speller
 from anonfit.auditing.meanings import LabelMeaning, object_of, text_of
 from anonfit.auditing.result import Finding
 
@@ -77,7 +77,9 @@ def _label(value: Any, beside: Mapping[str, Any], known: KnownTexts) -> bool:
 
 def _is_label(text: str, meaning: LabelMeaning) -> bool:
     values = read_label(text, meaning)
-    return values is not None and (meaning.missing is None or speller(meaning, observed=False)(text, values))
+    if values is None or meaning.missing is None:
+        return values is not None
+    return speller(meaning, observed=False)(text, values, cell_reader(meaning)(values))
 
 
 def _span(value: Any, _: Mapping[str, Any], __: KnownTexts) -> bool:

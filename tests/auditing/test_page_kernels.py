@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonfit.auditing.kernels import runs_end
+from anonfit.auditing.kernels import numbers_end
 
 
 def written(rng: np.random.Generator, numbers: list[int], width: int) -> bytes:
@@ -75,7 +75,7 @@ def test_numbers_in_runs_are_read_as_by_a_slow_reader(width: int) -> None:
             content[int(rng.integers(len(content)))] ^= 1 << int(rng.integers(8))
         count = max(0, len(numbers) - int(rng.random() < 0.2))
         last = np.full(entries, -1)
-        end = runs_end(np.frombuffer(bytes(content), np.uint8), 0, len(content), width, count, last)
+        end = numbers_end(np.frombuffer(bytes(content), np.uint8), 0, len(content), width, count, last)
         expected, places = plain_end(bytes(content), 0, width, count, entries)
         assert end == expected
         if end >= 0:
@@ -86,8 +86,8 @@ def test_numbers_in_runs_are_read_as_by_a_slow_reader(width: int) -> None:
 
 def test_nothing_is_read_behind_the_end() -> None:
     data, last = np.frombuffer(b"\x02\x01", np.uint8), np.empty(2, np.int64)
-    assert runs_end(data, 0, 2, 1, 1, last) == 2
-    assert runs_end(data, 0, 1, 1, 1, last) == -1
-    assert runs_end(data, 0, 3, 1, 1, last) == -1
-    assert runs_end(data, 5, 2, 1, 1, last) == -1
-    assert runs_end(data, 0, 2, 33, 1, last) == -1
+    assert numbers_end(data, 0, 2, 1, 1, last) == 2
+    assert numbers_end(data, 0, 1, 1, 1, last) == -1
+    assert numbers_end(data, 0, 3, 1, 1, last) == -1
+    assert numbers_end(data, 5, 2, 1, 1, last) == -1
+    assert numbers_end(data, 0, 2, 33, 1, last) == -1
