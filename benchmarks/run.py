@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from decision_trees import decision_tree_section
 from fresh import fresh_run
 from growth import coded_table, growing_for_purposes, purpose_section, sklearn_tree
+from instead import instead_section, measure_instead
 from refining import HEADING, measure_refining, refining_section
 from results import RESULTS, put_report, put_section
 
@@ -37,6 +38,8 @@ from tables import base_table, blow_up, data_folder, workload_of
 
 K = 50
 ROUNDS = 5
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
+"""Settings that change how fast anybody is."""
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -161,6 +164,7 @@ def starting(folder: Path) -> dict[str, float]:
 
 def report(base: str, sections: list[str]) -> str:
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, polars {pl.__version__}"
+    threads = ", ".join(f"{name} {os.environ.get(name, 'not set')}" for name in THREADS)
     head = [
         "# Benchmark results",
         "",
@@ -168,7 +172,7 @@ def report(base: str, sections: list[str]) -> str:
         "rounds in one run on a shared, noisy machine; the ratios are what counts.",
         "",
         f"Machine: {machine}. Table: {base}, blown up as in section 5.3 of the TDR paper; 8 quasi-identifiers, 7 other",
-        f"columns, k = {K}.",
+        f"columns, k = {K}. Threads: {threads}.",
         "",
     ]
     return "\n".join(head + sections) + "\n"
@@ -235,14 +239,29 @@ def refining() -> list[str]:
     return refining_section(measure_refining(folder))
 
 
+def instead() -> list[str]:
+    """The section on what a user would run instead."""
+    _, base, names = base_table()
+    target = workload_of(base)[2]
+    frames = {rows: blow_up(base, names, rows) for rows in (30_000, 100_000)}
+    return instead_section(measure_instead(frames, names, target, K))
+
+
+SECTIONS: dict[str, Callable[[int], list[str]]] = {
+    "tdr": lambda _: refining(),
+    "trees": decision_tree_section,
+    "instead": lambda _: instead(),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--largest", type=int, default=10_000_000, help="leave out larger tables")
     parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--only", choices=["tdr", "trees"], help="measure one of the other algorithms alone")
+    parser.add_argument("--only", choices=list(SECTIONS), help="measure one section alone")
     asked = parser.parse_args()
     if asked.only:
-        put_section(asked.out, refining() if asked.only == "tdr" else decision_tree_section(asked.largest))
+        put_section(asked.out, SECTIONS[asked.only](asked.largest))
         return
     base, rows_of_base, names = base_table()
     sizes = [rows for rows in (30_000, 1_000_000, 10_000_000) if rows <= asked.largest]
@@ -273,6 +292,7 @@ def main() -> None:
         grow_section(grown) + for_purposes + file_section(files) + memory_section(memory) + start_section(started)
     )
     sections += decision_tree_section(asked.largest)
+    sections += instead()
     sections += refining() if asked.largest >= 1_000_000 else []
     put_report(asked.out, report(base, sections))
 
