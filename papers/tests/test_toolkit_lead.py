@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from anonfit.errors import MissingPackage
+from anonfit.evaluation.toolkit import GUIDES
 from anonfit_papers import lead_tables, toolkit_lead
 from anonfit_papers.lead_tables import TABLES, LeadTask
-from anonfit_papers.toolkit import GUIDES
 from anonfit_papers.toolkit_lead import OURS, lead, main, measure, read, report
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -68,6 +69,18 @@ def test_surprise_is_what_own_classes_do_not_tell_of_the_expected_ones() -> None
     assert impurity_of(target, [2, 2, 2, 2], unit=0.5) == pytest.approx(expected)
     assert factors((target,), (0.5,)) == (1.0,)
     assert target.impurity(np.zeros(4, np.int64), 1.0) == 0
+
+
+def test_own_numbers_are_held_against_the_expected_ones() -> None:
+    """1, 3 and 5 are expected, 8 apart from their mean in squares; that of the own 2, 2, 11 is two away from it."""
+    target = number_target([1.0, 3.0, 5.0])
+    own = target.scale.quantize(np.array([2.0, 2.0, 11.0]))
+    judged = replace(target, own=own)
+    assert judged.measured_by == Impurity.SURPRISE
+    assert impurity_of(judged, [1, 1, 1]) == pytest.approx(8 + 3 * 2**2)
+    assert impurity_of(judged, [2, 2, 2], unit=0.5) == pytest.approx(8 + 3 * 2**2)
+    assert impurity_of(replace(target, own=target.multiples), [1, 1, 1]) == pytest.approx(8)
+    assert judged.impurity(np.zeros(4, np.int64), 1.0) == 0
 
 
 def test_features_are_shares_of_their_dispersion_in_the_table() -> None:

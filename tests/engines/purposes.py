@@ -85,7 +85,11 @@ def random_number_target(rng: Random, table: CodedTable, name: str, weight: floa
     deviation = float(numbers.std())
     if rng.random() < 0.5:
         numbers = 1e6 + (numbers - numbers.mean()) / (deviation or 1.0)
-    return _number_target(name, numbers, weight, mass, scaled=bool(rng.random() < 0.7))
+    target = _number_target(name, numbers, weight, mass, scaled=bool(rng.random() < 0.7))
+    if rng.random() < 0.5:
+        return target
+    own = target.scale.quantize(numbers + rng.normal(size=table.rows) * (deviation or 1.0))
+    return replace(target, own=own, price=float(rng.choice([0.0, 0.01])))
 
 
 def _number_target(
@@ -232,10 +236,9 @@ def random_purpose(rng: Random, table: CodedTable) -> SplitObjective:
 
 
 def _reordered_target(target: Target, order: Array) -> Target:
-    for name in ("classes", "names", "shares", "multiples"):
-        if hasattr(target, name):
-            return replace(target, **{name: getattr(target, name)[order]})  # type: ignore[type-var]
-    raise TypeError(type(target))
+    names = ("classes", "names", "shares", "multiples", "own")
+    fields = {name: found[order] for name in names if (found := getattr(target, name, None)) is not None}
+    return replace(target, **fields)  # type: ignore[type-var]
 
 
 def reordered_purpose(purpose: SplitObjective, order: Array) -> SplitObjective:

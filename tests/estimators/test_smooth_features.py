@@ -10,9 +10,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
-from anonfit.estimators.features import MOST_BENDS, bends_of, mean_above
+from anonfit.estimators.anonymizer import Anonymizer
+from anonfit.estimators.features import MOST_BENDS, bends_of, mean_above, suited_encoding
 from anonfit.estimators.region_encoder import RegionEncoder
+from anonfit.evaluation.learners import CLASSIFIERS, REGRESSORS, learner
 
 PAGE = Path(__file__).parents[2] / "docs" / "recipients.md"
 AGES = ["< 30", "[30, 45)", "≥ 45", "[45, 50)", "*", "[30, 50)"]
@@ -66,3 +74,30 @@ def test_recipients_who_copy_the_page_find_the_same_numbers(ages: list[str]) -> 
 def test_recipients_who_copy_the_page_find_the_same_shares() -> None:
     found = np.array(copied()["name_features"](JOBS))
     np.testing.assert_allclose(found, RegionEncoder("expected").fit_transform(pl.DataFrame({"job": JOBS})))
+
+
+# --- which features suit a learner -------------------------------------------------------------------------------
+
+
+def test_linear_models_are_given_smooth_features_and_others_expected_ones() -> None:
+    linear = (LogisticRegression(), Ridge(), LinearSVC(), make_pipeline(StandardScaler(), Ridge()))
+    assert {suited_encoding(one) for one in (*linear, GridSearchCV(Ridge(), {}))} == {"smooth"}
+    assert {suited_encoding(one) for one in (HistGradientBoostingClassifier(), RandomForestRegressor())} == {"expected"}
+    by_name = {name for name in (*CLASSIFIERS, *REGRESSORS) if learner(name).encoding == "smooth"}
+    assert by_name == {"linear-svm", "logistic-regression", "linear-regression"}
+    assert learner("j48").encoding == "ends"
+
+
+def test_a_pipeline_gives_a_learner_the_features_that_suit_it() -> None:
+    rng = np.random.default_rng(0)
+    people = pl.DataFrame({"age": rng.integers(18, 90, 300), "hours": rng.integers(0, 60, 300)})
+    ill = np.where(people["age"].to_numpy() + 9 * rng.normal(size=300) > 50, "yes", "no")
+    for model, steps, encoding in (
+        (LogisticRegression(), ["anonymizer", "standardscaler", "logisticregression"], "smooth"),
+        (HistGradientBoostingClassifier(), ["anonymizer", "histgradientboostingclassifier"], "expected"),
+    ):
+        pipeline = Anonymizer.before(model, k=7).fit(people, ill)
+        assert list(pipeline.named_steps) == steps
+        assert pipeline[0].output == encoding
+        assert pipeline[0].k == 7
+        assert pipeline.score(people, ill) > 0.8

@@ -199,11 +199,13 @@ def test_figures_of_releases_are_counted_by_hand() -> None:
     sizes = groups.len()["len"].to_numpy()
     values = {row["figure"]: row["value"] for row in found.figures.filter(fold=0).to_dicts()}
     assert values["average_size"] == pytest.approx(200 / len(sizes))
+    assert values["group_count"] == len(sizes)
     assert values["discernibility"] == (sizes**2).sum()
     right = groups.agg(pl.col("ill").value_counts().struct.field("count").max().alias("most"))["most"].sum()
     assert values["classification_metric"] == pytest.approx(1 - right / 200)
     assert set(values) == {
         "average_size",
+        "group_count",
         "discernibility",
         "gcp",
         "lm",

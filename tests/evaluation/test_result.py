@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
@@ -110,3 +111,62 @@ def test_names_are_texts_on_the_page(tmp_path: Path) -> None:
     assert "&lt;script&gt;" in page
     assert not any(sign in page for sign in ("<script", "<img", "\x1b", "\u202e"))
     assert "Content-Security-Policy" in page
+
+
+# --- against ai-privacy-toolkit ----------------------------------------------------------------------------------
+
+
+def measured_with(values: dict[str, dict[str, list[float]]], measure: str = "accuracy") -> Evaluation:
+    """An evaluation of k = 5 with the value of each method and learner, fold by fold, and a group more in each method."""
+    rows = [
+        {
+            "method": method,
+            "k": 5,
+            "learner": learner,
+            "model": "y",
+            "fold": fold,
+            "part": "test",
+            "measure": measure,
+            "value": value,
+        }
+        for method, learners in values.items()
+        for learner, found in learners.items()
+        for fold, value in enumerate(found)
+    ]
+    figures = [
+        {"method": method, "k": 5, "fold": fold, "figure": "group_count", "target": "", "value": float(place + 1)}
+        for place, method in enumerate(values)
+        for fold in range(3)
+    ]
+    return Evaluation(frame_of(rows, COLUMNS), frame_of(figures, FIGURE_COLUMNS), 3, "holdout")
+
+
+GUIDED = {
+    "spec": {"tree": [0.8, 0.9, 0.7], "linear": [0.6, 0.7, 0.8]},
+    "toolkit-forest": {"tree": [0.7, 0.7, 0.7], "linear": [0.6, 0.6, 0.6]},
+    "toolkit-boosting": {"tree": [0.9, 0.9, 0.9], "linear": [0.3, 0.3, 0.3]},
+}
+
+
+def test_a_lead_is_over_the_guide_that_is_better_for_all_learners_together() -> None:
+    leads = measured_with(GUIDED).leads()
+    assert leads["learner"].to_list() == ["mean of all learners", "tree", "linear"]
+    assert set(leads["guide"]) == {"toolkit-forest"}
+    assert leads["lead"].to_list() == pytest.approx([0.1, 0.1, 0.1])
+    assert leads["error"].to_list() == pytest.approx([np.std([0.05, 0.15, 0.1], ddof=1) / 3**0.5, *[0.1 / 3**0.5] * 2])
+    assert set(leads.select("groups", "guide_groups").rows()) == {(1.0, 2.0)}
+    _, tree, linear = leads["corrected_p"].to_list()
+    assert leads["adjusted_p"].to_list() == pytest.approx([leads["corrected_p"][0], 2 * tree, 2 * linear])
+
+
+def test_a_lead_in_errors_is_above_0_where_errors_are_smaller() -> None:
+    leads = measured_with(GUIDED, "mae").leads()
+    assert set(leads["guide"]) == {"toolkit-boosting"}
+    assert leads["lead"].to_list() == pytest.approx([-0.15, 0.1, -0.4])
+
+
+def test_without_the_toolkit_there_is_no_lead(tmp_path: Path) -> None:
+    alone = measured_with({"spec": GUIDED["spec"]})
+    assert not len(alone.leads())
+    assert not (alone.save(tmp_path / "alone") / "leads.csv").exists()
+    assert (measured_with(GUIDED).save(tmp_path / "both") / "leads.csv").exists()

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from denoising_tables import (
@@ -25,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from anonfit.demo.population import hospital
 from anonfit.tables.schema import CodedColumn, SplitMode
 from anonfit.tables.taxonomy import Taxonomy
-from anonfit.workload import denoising_models
+from anonfit.workload import denoising, denoising_models
 from anonfit.workload.denoising import fit_numbers, fit_shares
 
 # The order of rows, threads and seeds
@@ -349,3 +352,54 @@ def test_noise_and_what_is_told_are_measured() -> None:
     assert luck.explained < 0.003
     sure = fit_shares(people[0], examples(people, (people[1][0] > 24).astype(np.int64)), 2)
     assert sure.explained > 0.6
+
+
+# What the rows of a cell know beside models
+
+
+def test_the_strength_of_models_is_that_by_which_they_and_the_other_rows_of_a_cell_miss_a_row_least() -> None:
+    rng = np.random.default_rng(21)
+    for effect in (0.0, 0.3, 1.0, 3.0):
+        cells = rng.integers(0, 300, 1500)
+        misses = rng.normal(size=300)[cells] * effect + rng.normal(size=1500)
+        rows, sums, squares = (np.bincount(cells, misses**power, 300) for power in (0, 1, 2))
+        there = rows > 0
+        found = denoising._strength_of_numbers(rows[there], sums[there], squares[there])
+
+        def missed(strength: float, rows: Any = rows[cells], sums: Any = sums[cells], misses: Any = misses) -> float:
+            by_others = (sums - misses) / (strength + rows - 1)
+            return float(((misses - by_others) ** 2).sum())
+
+        tried = {strength: missed(strength) for strength in denoising._STRENGTHS}
+        if found == np.inf:
+            assert min(tried.values()) > (misses**2).sum() - 3 * (misses**2).mean()
+        else:
+            assert tried[found] <= min(tried.values()) + 3 * (misses**2).mean()
+        assert effect != 0 or found >= 100
+        assert effect < 1 or found <= 3
+
+
+def test_a_few_very_large_numbers_are_not_taken_for_what_cells_know_of_themselves() -> None:
+    rng = np.random.default_rng(22)
+    people = table(column(rng.integers(0, 900, 3000)), column(rng.integers(0, 2, 3000), mode=SplitMode.SUBSET))
+    numbers = people[1][1] + np.exp(2 * rng.normal(size=3000))
+    fitted = fit_numbers(people[0], examples(people, numbers))
+    assert fitted.known is None or np.isinf(fitted.known.strength)
+
+
+def test_own_numbers_are_as_far_from_what_is_expected_as_chance_has_dealt_them() -> None:
+    """Whether or not they were used to improve what is expected: half as much by others of their cell, or more."""
+    rng = np.random.default_rng(23)
+    keys, strength = np.repeat(np.arange(4000, dtype=np.uint64), 5), 4.0
+    truth = rng.normal(size=4000) / np.sqrt(strength)
+    own = np.repeat(truth, 5) + rng.normal(size=len(keys))
+    sums = np.bincount(keys.astype(np.int64), own)[:, None]
+    known = denoising.KnownCells(keys[::5], sums, np.full(4000, 5.0), strength)
+    improved = known.improved(keys, np.zeros((len(keys), 1)))
+    apart = known.apart(keys, improved, own)
+    of_cells = (apart - improved[:, 0]).reshape(-1, 5).sum(axis=1)
+    assert of_cells.var() == pytest.approx(5, rel=0.1)
+    assert (own - improved[:, 0]).reshape(-1, 5).sum(axis=1).var() < 3
+    unknown = known.apart(keys + np.uint64(9999), improved, own)
+    assert np.array_equal(unknown, own)
+    assert np.array_equal(replace(known, strength=np.inf).apart(keys, improved, own), own)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from io import BytesIO
@@ -80,6 +80,13 @@ def _wage_numbers(folder: Path) -> LeadTask:
         *("AGEP", "SCHL", "WKHP", "ST", "CIT", "MAR", "SEX", "DIS", "RAC1P"), pl.col("WAGP").cast(pl.Float64)
     )
     return LeadTask("wage-numbers", frame, ("WAGP",), ("ST", "CIT", "MAR", "SEX", "DIS", "RAC1P"), numbers=True)
+
+
+def _hours(folder: Path) -> LeadTask:
+    """Hours of work in a week as a number."""
+    nominal = ("ST", "CIT", "MAR", "SEX", "DIS", "RAC1P", "COW")
+    people = _survey(folder).select("AGEP", "SCHL", *nominal, pl.col("WKHP").cast(pl.Float64))
+    return LeadTask("hours", people, ("WKHP",), nominal, numbers=True)
 
 
 def _worker(folder: Path) -> LeadTask:
@@ -178,6 +185,12 @@ def _doctor(_: Path) -> LeadTask:
     return _from_statsmodels("randhie", _yes_no(pl.col("mdvis") >= 2, "often"), ("idp", "physlm"), ("mdvis",))
 
 
+def _visits(_: Path) -> LeadTask:
+    """The same table: how many visits to a doctor in a year."""
+    task = _from_statsmodels("randhie", pl.col("mdvis").cast(pl.Float64).alias("visits"), ("idp", "physlm"), ("mdvis",))
+    return replace(task, name="visits", numbers=True)
+
+
 def _election(_: Path) -> LeadTask:
     """The American national election study of 1996: the vote."""
     return _from_statsmodels("anes96", _yes_no(pl.col("vote") > 0, "dole"), (), ("vote", "logpopul"))
@@ -197,6 +210,8 @@ TABLES: Mapping[str, Callable[[Path], LeadTask]] = {
     "worker": _worker,
     "several": _several,
     "wage-numbers": _wage_numbers,
+    "hours": _hours,
+    "visits": _visits,
 }
 
 

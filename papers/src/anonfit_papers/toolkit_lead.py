@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from anonfit.errors import AnonfitError, RequestError
 from anonfit.evaluation.result import holm
+from anonfit.evaluation.toolkit import GUIDES, guide_of, released
 from anonfit_papers.lead_tables import TABLES, LeadTask
 from anonfit_papers.purpose_gain import TEST_SHARE
 from anonfit_papers.purpose_tables import VARIABLE, data_folder
-from anonfit_papers.toolkit import GUIDES, guide_of, released
 
 Features = tuple[NDArray[np.float64], NDArray[np.float64]]
 OURS = "target alone"

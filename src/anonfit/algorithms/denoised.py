@@ -30,7 +30,9 @@ MOST_CLASSES = 16
 """That are told apart; of more, the most common ones, and all others are one."""
 
 LEAST_TOLD = 0.01
-"""What a split must tell those who learn from the own classes of its groups, in nats."""
+"""What a split must tell those who learn from the own classes of its groups, in nats; a nat of numbers is twice the
+variance that models cannot tell.
+"""
 
 Values = Mapping[str, NDArray[Any]]
 
@@ -96,13 +98,14 @@ class Expected:
     merged: NDArray[np.int64] | None = None
 
     def fields(self, values: Values, threads: int | None) -> dict[str, NDArray[Any]]:
-        """What is expected of rows with these codes; and their own classes, where it is held against these."""
+        """What is expected of rows with these codes; and their own values, where it is held against these."""
         codes = [values[code_name(column)] for column in self.codes]
-        rows = len(values[code_name(0)])
-        expected = self.predictor(codes, rows, threads)
         names = target_names(self.place, self.target)
         if isinstance(self.target, NumberTarget):
-            return {names[0]: self.target.scale.quantize(expected[:, 0]).astype(np.int32)}
+            scale = self.target.scale
+            both = self.predictor.beside_own(codes, scale.restore(values[label_name(self.place)]), threads)
+            return {name: scale.quantize(numbers).astype(np.int32) for name, numbers in zip(names, both, strict=False)}
+        expected = self.predictor(codes, len(values[code_name(0)]), threads)
         shares = fixed_shares(expected, bits=SHARE_BITS).astype(np.uint16)
         if self.target.measured_by == Impurity.SURPRISE:
             assert self.merged is not None
@@ -152,7 +155,7 @@ def _labels(target: Target) -> NDArray[np.int64]:
 def _with_rows(expected: Expected, values: Values, threads: int | None) -> Target:
     fields = [own.astype(np.int64) for own in expected.fields(values, threads).values()]
     if isinstance(expected.target, NumberTarget):
-        return replace(expected.target, multiples=fields[0])
+        return replace(expected.target, multiples=fields[0], own=fields[1] if len(fields) > 1 else None)
     return replace(expected.target, shares=np.stack(fields, axis=1))
 
 
@@ -202,8 +205,8 @@ class _Learner:
             numbers = target.scale.restore(labels)
             examples = make_examples(columns, codes, numbers, gathered.rows, gathered.masses)
             fitted = fit_numbers(columns, examples, **asked)
-            price = 2 * fitted.noise if self._stops(fitted, 2 * fitted.noise) else 0.0
-            return Expected(place, replace(target, price=price), kept, fitted)
+            judged = replace(target, own=target.multiples, price=2 * fitted.noise * LEAST_TOLD)
+            return Expected(place, judged if self._stops(fitted, 2 * fitted.noise) else target, kept, fitted)
         assert isinstance(target, ClassTarget)
         classes = np.bincount(labels, gathered.masses, minlength=target.width).astype(np.float64)
         merged, width = _merged(classes)

@@ -61,15 +61,17 @@ def evaluate(
         str | None,
         Option(
             help="What is compared: spec, median, infogain, infogain-subset-denoised, lsd, selection, tdr, tree, and "
-            "the baselines original and removed. spec,median,original,removed if not given."
+            "the baselines original and removed; with the extra toolkit: toolkit-forest, toolkit-boosting "
+            "(ai-privacy-toolkit by its guides). spec,median,original,removed if not given."
         ),
     ] = None,
     learners: Annotated[
         str | None,
         Option(
             help="tree, naive-bayes, random-forest, linear-svm, logistic-regression, gradient-boosting; "
-            "linear-regression, tree-regression; id3; with the extra weka: j48, weka-naive-bayes, weka-random-forest, "
-            "smo, weka-linear-regression, m5p. Those of scikit-learn if not given."
+            "linear-regression, tree-regression, forest-regression, boosting-regression; id3; with the extra weka: "
+            "j48, weka-naive-bayes, weka-random-forest, smo, weka-linear-regression, m5p. Those of scikit-learn if "
+            "not given."
         ),
     ] = None,
     folds: Annotated[int, Option(help="Parts of the rows that are tested on in turn.", min=2)] = 10,
@@ -83,7 +85,9 @@ def evaluate(
     target: Annotated[str | None, Option(help="Predict this column only.")] = None,
     using: Annotated[str | None, Option(help="Learn from these columns only: a,b,c.")] = None,
     where: Annotated[str | None, Option(help="Models for these rows only, such as 'age >= 50'.")] = None,
-    encoding: Annotated[str, Option(help="How regions become numbers: ends, expected, both or smooth.")] = "ends",
+    encoding: Annotated[
+        str, Option(help="How regions become numbers: ends, expected, both, smooth, or what is suited to each learner.")
+    ] = "suited",
     seed: Annotated[int, Option(help="Another seed, other folds.", min=0)] = 0,
     workers: Annotated[int | None, Option(help="Processes; one for each core if not given.", min=1)] = None,
     out: Annotated[
@@ -142,6 +146,7 @@ def _as_json(evaluation: Evaluation, out: Path | None) -> dict[str, Any]:
         "protocol": evaluation.protocol,
         "folds": evaluation.folds,
         "summary": _plain(evaluation.summary().to_dicts()),
+        "leads": _plain(evaluation.leads().to_dicts()),
         "figures": _plain(_figures(evaluation)),
         "disagreements": _plain(evaluation.disagreements().to_dicts()),
         "unmet": [asdict(cell) for cell in evaluation.unmet],
@@ -179,6 +184,11 @@ def _show(evaluation: Evaluation, out: Path | None) -> None:
             say((f"{model}: {MEASURES[str(measure)]}", "bold"))
             screen.print(_table(of_measure.to_dicts()))
             screen.print()
+    leads = evaluation.leads()
+    for (model, measure), led in leads.group_by("model", "measure", maintain_order=True) if len(leads) else ():
+        say((f"{model}: lead over ai-privacy-toolkit, {MEASURES[str(measure)].split(',')[0]}", "bold"))
+        screen.print(_leads_table(led.to_dicts()))
+        screen.print()
     figures = _figures(evaluation)
     answers = metrics_of("evaluate", "selections", "queries")
     names = {metric.name for metric in answers}
@@ -216,6 +226,25 @@ def _show(evaluation: Evaluation, out: Path | None) -> None:
     if out is not None:
         say(f"read next: {out / 'evaluation.html'}")
         say(f"all measures: {out / 'results.csv'}, {out / 'summary.csv'}, {out / 'figures.csv'}")
+
+
+def _leads_table(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """A line for each method and k, under the name of the learner: how far it is ahead of the better guide, the
+    standard error over folds, the corrected chance, and the groups of both.
+    """
+    from anonfit.evaluation.result import number, scale_of
+
+    head = ["", "k", "lead", "error", "p", "groups", "its groups", "guide"]
+    lines: list[list[Any]] = []
+    for learner in dict.fromkeys(row["learner"] for row in rows):
+        lines.append([learner, *[""] * (len(head) - 1)])
+        for row in rows:
+            if row["learner"] == learner:
+                scale = scale_of(row["measure"])
+                told = f"{scale * row['lead']:+,.2f}", f"± {number(row['error'], scale)}", f"{row['adjusted_p']:.3f}"
+                groups = f"{row['groups']:,.0f}", f"{row['guide_groups']:,.0f}"
+                lines.append([f"  {row['method']}", row["k"], *told, *groups, row["guide"].removeprefix("toolkit-")])
+    return table(head, lines, numbers=range(1, len(head) - 1))
 
 
 def _figures_table(rows: Sequence[Mapping[str, Any]], metrics: Sequence[Metric]) -> Any:

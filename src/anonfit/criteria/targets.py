@@ -140,7 +140,7 @@ class Impurity(IntEnum):
 
     ENTROPY = 0
     GINI = 1
-    SURPRISE = 2  # of shares beside which every row has its own class
+    SURPRISE = 2  # of what is expected of a row, beside which it has its own class, or number
 
     def of(self, sums: Sums, unit: float) -> float:
         """The impurity of a group with these sums of each class."""
@@ -206,7 +206,11 @@ class ShareTarget:
 
 @dataclass(frozen=True, slots=True)
 class NumberTarget:
-    """A numeric target in fixed point. multiples: (row,). Standardized unless `scaled` is false."""
+    """A numeric target in fixed point. multiples: (row,). Standardized unless `scaled` is false.
+
+    With `own`, (row,), the numbers are those that are expected, and groups are judged by how well the rows' own tell
+    them.
+    """
 
     name: str
     multiples: NDArray[np.int64]
@@ -215,17 +219,27 @@ class NumberTarget:
     column: int = -1
     scaled: bool = True
     price: float = 0.0
+    own: NDArray[np.int64] | None = None
+
+    @property
+    def measured_by(self) -> Impurity:
+        """What else but the numbers is summed follows from it."""
+        return Impurity.ENTROPY if self.own is None else Impurity.SURPRISE
 
     def additions(self, masses: NDArray[np.int64]) -> Sums:
-        """A row's mass, and it times the row's number and the number's square."""
-        return np.stack([masses, masses * self.multiples, masses * self.multiples**2], axis=1)
+        """A row's mass, and it times the row's number, the number's square, and its own number."""
+        factors = [1, self.multiples, self.multiples**2, *(() if self.own is None else (self.own,))]
+        return np.stack([masses * factor for factor in factors], axis=1)
 
     def impurity(self, sums: Sums, unit: float) -> float:
-        """The sum of squared deviations from the mean."""
-        number, first, second = (float(int(total)) for total in sums)
+        """The sum of squared deviations from the mean: that of the numbers, or of the own ones."""
+        number, first, second, *own = (int(total) for total in sums)
         if number == 0:
             return 0.0
-        return max(second - first * first / number, 0.0) * (unit * self.scale.step * self.scale.step)
+        deviations = max(float(second) - float(first) * float(first) / float(number), 0.0)
+        for total in own:
+            deviations += float(first - total) * float(first - total) / float(number)
+        return deviations * (unit * self.scale.step * self.scale.step)
 
 
 def by_entropy(target: Target) -> bool:

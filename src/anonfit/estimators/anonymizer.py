@@ -12,12 +12,21 @@ import numpy as np
 import polars as pl
 import sklearn
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from anonfit.api import anonymize
 from anonfit.errors import DataError, listed
 from anonfit.estimators import inputs
-from anonfit.estimators.features import Encoding, Numbers, feature_column, parts_of_nodes, side_by_side
+from anonfit.estimators.features import (
+    Encoding,
+    Numbers,
+    feature_column,
+    parts_of_nodes,
+    side_by_side,
+    suited_encoding,
+)
 from anonfit.estimators.inputs import is_frame, named_columns, require_known, table_of
 from anonfit.estimators.reading import RawReader
 from anonfit.recoding.recoding import Recoding
@@ -98,6 +107,27 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.columns = columns
         for name, default in SETTINGS.items():
             setattr(self, name, settings.get(name, default))
+
+    @classmethod
+    def before(cls, learner: Any, **settings: Any) -> Pipeline:
+        """A pipeline that learns regions, makes features of them that suit a learner, and teaches it.
+
+        Args:
+            learner: A classifier or regressor of scikit-learn: linear ones are given `smooth` features, scaled, all
+                others `expected` ones.
+            settings: Parameters of the anonymizer but `output`.
+
+        Returns:
+            The pipeline, not fitted.
+
+        Example:
+            >>> from sklearn.linear_model import LogisticRegression
+            >>> list(Anonymizer.before(LogisticRegression(), k=2).named_steps)
+            ['anonymizer', 'standardscaler', 'logisticregression']
+        """
+        encoding = suited_encoding(learner)
+        scaler = [StandardScaler()] if encoding == Encoding.SMOOTH else []
+        return make_pipeline(cls(output=encoding.value, **settings), *scaler, learner)
 
     def __sklearn_tags__(self) -> Any:
         """A table of people has texts and missing values; y is the purpose, and may be left out."""

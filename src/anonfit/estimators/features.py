@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,28 @@ class Encoding(StrEnum):
     EXPECTED = "expected"
     BOTH = "both"
     SMOOTH = "smooth"
+
+
+LINEAR = ("linear_model", "svm", "discriminant_analysis")
+"""Modules of scikit-learn with models that are linear in their features, or nearly so."""
+
+
+def suited_encoding(learner: Any) -> Encoding:
+    """The encoding that suits a learner, or what a pipeline, a search or another wrapper teaches: smooth features for
+    linear models, expected ones for all others.
+
+    Example:
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> suited_encoding(LogisticRegression())
+        <Encoding.SMOOTH: 'smooth'>
+    """
+    while True:
+        if hasattr(learner, "steps"):
+            learner = learner.steps[-1][1]
+        elif getattr(learner, "estimator", None) is not None:
+            learner = learner.estimator
+        else:
+            return Encoding.SMOOTH if set(LINEAR) & set(type(learner).__module__.split(".")) else Encoding.EXPECTED
 
 
 MOST_BENDS = 8

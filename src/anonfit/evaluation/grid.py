@@ -15,8 +15,18 @@ from anonfit.evaluation.jobs import EvaluationSetting, Progress, Store, collecte
 from anonfit.evaluation.judging import PROTOCOLS, RAW_TEST
 from anonfit.evaluation.learners import CLASSIFIERS, REGRESSORS, Learner, learner
 from anonfit.evaluation.methods import BASELINES, DEFAULT_METHODS, Method, SpecMethod, method
-from anonfit.evaluation.models import ENCODINGS, ModelSpec, ModelTask, default_models, model_of, satisfied, tasks_of
+from anonfit.evaluation.models import (
+    ENCODINGS,
+    SUITED,
+    ModelSpec,
+    ModelTask,
+    default_models,
+    model_of,
+    satisfied,
+    tasks_of,
+)
 from anonfit.evaluation.result import COLUMNS, FIGURE_COLUMNS, Evaluation, frame_of
+from anonfit.evaluation.toolkit import TOOLKIT_METHODS, ToolkitMethod, Way
 from anonfit.release.bind import source_of
 from anonfit.release.run import read_source
 from anonfit.runtime.process import thread_count
@@ -42,7 +52,7 @@ def evaluate(
     protocol: str = "holdout",
     folds: int = 10,
     seed: int = 0,
-    encoding: str = "ends",
+    encoding: str = SUITED,
     workers: int | None = None,
     store: str | Path | None = None,
     progress: Progress = lambda _done, _all, _name: None,
@@ -54,7 +64,8 @@ def evaluate(
         spec: The spec, where `data` is data: a `Spec` or the path of a spec file.
         methods: `spec` (as the spec says), `median`, `infogain`, `infogain-subset-denoised`, `lsd`, `selection`,
             `weighted`, `naive`, `probabilistic`, `combined`, `clustering`, `explore`, the baselines
-            `original` (raw rows) and `removed` (no quasi-identifiers), or objects with a `name` and `recode`.
+            `original` (raw rows) and `removed` (no quasi-identifiers), ai-privacy-toolkit by its guides
+            (`toolkit-forest`, `toolkit-boosting`), or objects with a `name` and `recode`.
         ks: The demands; that of the spec if none is given.
         learners: Names, see `anonfit.evaluation.learners.LEARNERS`, or `Learner` objects; by default those of
             scikit-learn for the kinds of targets that there are.
@@ -64,7 +75,8 @@ def evaluate(
             (test rows are not recoded).
         folds: How many times another part of the rows is tested on.
         seed: Of the folds, the learners and the methods.
-        encoding: `ends`, `expected`, `both` or `smooth`: how regions become numbers, see `RegionEncoder`.
+        encoding: `ends`, `expected`, `both` or `smooth`: how regions become numbers, see `RegionEncoder`; or
+            `suited`: smooth for linear models, expected for others, the ends for those of Weka.
         workers: How many processes; as many as there are cores if not given.
         store: A folder in which measures are kept as they are found, and from which the same evaluation goes on.
         progress: Told how far it is.
@@ -105,6 +117,9 @@ def evaluate(
         seed=seed,
         encoding=encoding,
     )
+    for way in ways:
+        if isinstance(way, ToolkitMethod):
+            way.require(asked, setting.tasks, protocol)
     pairs = [
         (task.model.title, learner.name)
         for task in setting.tasks
@@ -130,7 +145,7 @@ def _setting(
     encoding: str,
 ) -> EvaluationSetting:
     """What all jobs share; whatever is wrong with it is found here."""
-    for what, word, known in (("protocol", protocol, PROTOCOLS), ("encoding", encoding, ENCODINGS)):
+    for what, word, known in (("protocol", protocol, PROTOCOLS), ("encoding", encoding, (SUITED, *ENCODINGS))):
         if word not in known:
             raise RequestError(f"there is no {what} '{word}'; {did_you_mean(word, known)}")
     schema, frame = _rows(spec, source, folds)
@@ -183,10 +198,11 @@ def _settled(spec: Spec, schema: Schema) -> Spec:
     return replace(spec, columns=columns, data=replace(spec.data, source=None))
 
 
-def _ways(methods: Sequence[str | Method]) -> list[Method | str]:
+def _ways(methods: Sequence[str | Method]) -> list[Way]:
     if isinstance(methods, str):
         raise RequestError(f"methods = '{methods}' must be a list, such as ['{methods}'].")
-    ways = [way if not isinstance(way, str) or way in BASELINES else method(way) for way in methods]
+    given = [TOOLKIT_METHODS.get(way, way) if isinstance(way, str) else way for way in methods]
+    ways = [way if not isinstance(way, str) or way in BASELINES else method(way) for way in given]
     if not ways:
         raise RequestError("no method is named; name one, such as 'spec'.")
     names = [name_of(way) for way in ways]

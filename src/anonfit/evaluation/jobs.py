@@ -31,11 +31,12 @@ from numpy.typing import NDArray
 
 from anonfit.errors import AnonfitError, DemandError, MissingPackage, RequestError
 from anonfit.evaluation import judging
-from anonfit.evaluation.judging import COMBINED, Figure, TrainingAndTest, Values
+from anonfit.evaluation.judging import COMBINED, Figure, ReleasedFeatures, TrainingAndTest, Values
 from anonfit.evaluation.learners import Learner
-from anonfit.evaluation.methods import BASELINES, Method
-from anonfit.evaluation.models import LearnedRecoding, ModelTask
+from anonfit.evaluation.methods import BASELINES
+from anonfit.evaluation.models import SUITED, LearnedRecoding, ModelTask
 from anonfit.evaluation.result import Unmet
+from anonfit.evaluation.toolkit import ToolkitMethod, Way
 from anonfit.runtime.process import stoppable
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
@@ -60,6 +61,13 @@ class EvaluationSetting:
     """The questions of a query log, by which releases are judged."""
     latest: dict[tuple[str, int | None], LearnedRecoding | None] = field(default_factory=dict, repr=False)
 
+    def learners_by_encoding(self) -> dict[str, list[Learner]]:
+        """Learners by how regions become numbers for them."""
+        found: dict[str, list[Learner]] = {}
+        for learner in self.learners:
+            found.setdefault(learner.encoding if self.encoding == SUITED else self.encoding, []).append(learner)
+        return found
+
     def division(self, fold: int) -> TrainingAndTest:
         """The rows of a fold are tested on, the others learned from."""
         is_test = self.fold_of == fold
@@ -70,7 +78,7 @@ class EvaluationSetting:
 class FoldJob:
     """What is still to be found of one method, k and fold."""
 
-    way: Method | str
+    way: Way
     k: int | None
     fold: int
     wanted: tuple[tuple[str, str], ...]
@@ -97,13 +105,13 @@ class Outcome:
     """Whether the demand cannot be met, so that others go on; any other fault ends the evaluation."""
 
 
-def name_of(way: Method | str) -> str:
+def name_of(way: Way) -> str:
     """What a method or baseline is called."""
     return way if isinstance(way, str) else way.name
 
 
 def jobs_of(
-    ways: Sequence[Method | str], ks: Sequence[int], folds: int, wanted: tuple[tuple[str, str], ...]
+    ways: Sequence[Way], ks: Sequence[int], folds: int, wanted: tuple[tuple[str, str], ...]
 ) -> Iterator[FoldJob]:
     """All jobs, those of a baseline once for all k."""
     for way in ways:
@@ -135,6 +143,12 @@ def run(setting: EvaluationSetting, job: FoldJob) -> Outcome:
 def _done(setting: EvaluationSetting, job: FoldJob) -> Outcome:
     division = setting.division(job.fold)
     seed = setting.seed + job.fold
+    if isinstance(job.way, ToolkitMethod):
+        assert job.k is not None
+        release, groups = job.way.released(division, setting.tasks, job.k)
+        return Outcome(
+            job, _values(setting, job, division, release, setting.learners), [("group_count", "", float(groups))]
+        )
     if setting.protocol == COMBINED and job.way not in BASELINES:
         # The folds of one method and k follow each other, so the last recoding of all rows is kept.
         key = (name_of(job.way), job.k)
@@ -146,15 +160,29 @@ def _done(setting: EvaluationSetting, job: FoldJob) -> Outcome:
         recoded = setting.latest[key]
     else:
         recoded = judging.learned(job.way, setting.spec, setting.schema, division.training, k=job.k, seed=seed)
-    release = judging.released(job.way, division, recoded, protocol=setting.protocol, encoding=setting.encoding)
     values: dict[tuple[str, str], Values] = {}
-    for task in setting.tasks:
-        chosen = [learner for learner in setting.learners if (task.model.title, learner.name) in job.wanted]
-        values |= judging.measured(release, division, task, chosen, seed)
+    for encoding, learners in setting.learners_by_encoding().items():
+        release = judging.released(job.way, division, recoded, protocol=setting.protocol, encoding=encoding)
+        values |= _values(setting, job, division, release, learners)
     figures = (
         judging.release_figures(recoded, setting.spec, setting.tasks, setting.asked) if job.figures and recoded else []
     )
     return Outcome(job, values, figures)
+
+
+def _values(
+    setting: EvaluationSetting,
+    job: FoldJob,
+    division: TrainingAndTest,
+    release: ReleasedFeatures,
+    learners: Sequence[Learner],
+) -> dict[tuple[str, str], Values]:
+    """What some learners make of a release, for every model."""
+    values: dict[tuple[str, str], Values] = {}
+    for task in setting.tasks:
+        chosen = [learner for learner in learners if (task.model.title, learner.name) in job.wanted]
+        values |= judging.measured(release, division, task, chosen, setting.seed + job.fold)
+    return values
 
 
 FORMAT = 2

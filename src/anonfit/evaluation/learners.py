@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import MissingPackage, RequestError, did_you_mean
+from anonfit.estimators.features import LINEAR, Encoding
 
 MOST_BINS = 20
 """A column of numbers with more different values than this is cut into so many parts of about as many rows."""
@@ -99,6 +101,19 @@ class NumberMatrix:
         gaps = tuple(name for name, some in known.items() if some.any() and not some.all())
         unknown = tuple(name for name, some in known.items() if not some.any())
         return cls(texts, means, gaps, unknown, may_be_missing)
+
+    @property
+    def places(self) -> dict[str, range]:
+        """The columns of the matrix that come from each feature."""
+        widths = {name: 1 + (not self.may_be_missing and name in self.gaps) for name in self.means}
+        widths |= {name: len(known) for name, known in self.texts.items()}
+        ends = np.cumsum([0, *widths.values()]).tolist()
+        return {name: range(*pair) for name, pair in zip(widths, pairwise(ends), strict=True)}
+
+    @property
+    def places_of_texts(self) -> list[range]:
+        """The columns of each feature of texts."""
+        return [self.places[name] for name in self.texts]
 
     def matrix(self, features: pl.DataFrame) -> NDArray[np.float64]:
         """The matrix of rows. # (row, feature)"""
@@ -183,6 +198,11 @@ class _Way:
     scaled: bool = False
     """Whether features have mean 0 and deviation 1 over the training rows."""
     may_be_missing: bool = False
+
+    @property
+    def encoding(self) -> Encoding:
+        """How regions become numbers that suit it; it is known without scikit-learn."""
+        return Encoding.SMOOTH if self.estimator.partition(".")[0] in LINEAR else Encoding.EXPECTED
 
     def make(self, seed: int, rows: int) -> Any:
         """An estimator for so many rows."""
@@ -307,10 +327,14 @@ _WAYS = {
     "gradient-boosting": _Way("ensemble.HistGradientBoostingClassifier", may_be_missing=True),
     "linear-regression": _Way("linear_model.LinearRegression", scaled=True),
     "tree-regression": _Way("tree.DecisionTreeRegressor", is_tree=True, scaled=True, may_be_missing=True),
+    "forest-regression": _Way(
+        "ensemble.RandomForestRegressor", {"min_samples_leaf": FOREST_LEAF, "n_jobs": 1}, may_be_missing=True
+    ),
+    "boosting-regression": _Way("ensemble.HistGradientBoostingRegressor", may_be_missing=True),
 }
 CLASSIFIERS = ("tree", "naive-bayes", "random-forest", "linear-svm", "logistic-regression", "gradient-boosting")
 """The learners of classes that are used if none are named."""
-REGRESSORS = ("linear-regression", "tree-regression")
+REGRESSORS = ("linear-regression", "tree-regression", "forest-regression", "boosting-regression")
 """The learners of numbers that are used if none are named."""
 ID3 = "id3"
 WEKA_CLASSIFIERS = ("j48", "weka-naive-bayes", "weka-random-forest", "smo")
@@ -338,6 +362,8 @@ class Learner:
     name: str
     predicts: Predicts
     maker: Callable[[str, int], Model] = field(repr=False, compare=False)
+    encoding: str = Encoding.EXPECTED
+    """How regions become numbers where it is not said: what suits it."""
 
     def make(self, seed: int) -> Model:
         """An untaught model."""
@@ -374,5 +400,8 @@ def learner(name: str) -> Learner:
     if name not in LEARNERS:
         raise RequestError(f"there is no learner '{name}'; {did_you_mean(name, LEARNERS)}")
     predicts: Predicts = "numbers" if name in (*REGRESSORS, *WEKA_REGRESSORS) else "classes"
-    makers = dict.fromkeys((*WEKA_CLASSIFIERS, *WEKA_REGRESSORS), _weka_model) | {ID3: _id3_model}
-    return Learner(name, predicts, makers.get(name, _matrix_model))
+    if name in (*WEKA_CLASSIFIERS, *WEKA_REGRESSORS):
+        return Learner(name, predicts, _weka_model, Encoding.ENDS)  # as in the papers
+    if name == ID3:
+        return Learner(name, predicts, _id3_model, Encoding.ENDS)  # as well
+    return Learner(name, predicts, _matrix_model, _WAYS[name].encoding)

@@ -25,6 +25,8 @@ ORIGINAL = "original"
 REMOVED = "removed"
 """Models learn from rows without their quasi-identifiers."""
 BASELINES = (ORIGINAL, REMOVED)
+TOOLKIT = ("toolkit-forest", "toolkit-boosting")
+"""ai-privacy-toolkit by each of its guides: no recoding of ours (`toolkit`)."""
 DEFAULT_METHODS = ("spec", "median")
 
 
@@ -75,7 +77,7 @@ def method(name: str) -> SpecMethod:
         'median'
     """
     if name not in METHODS:
-        raise RequestError(f"there is no method '{name}'; {did_you_mean(name, (*METHODS, *BASELINES))}")
+        raise RequestError(f"there is no method '{name}'; {did_you_mean(name, (*METHODS, *TOOLKIT, *BASELINES))}")
     return METHODS[name]
 
 

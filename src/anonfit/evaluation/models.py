@@ -252,6 +252,8 @@ def imprecision(learned: LearnedRecoding, selections: Sequence[SelectionSpec], n
 # --- features ----------------------------------------------------------------------------------------------------
 
 ENCODINGS = tuple(map(str, Encoding))
+SUITED = "suited"
+"""Each learner is given the encoding that suits it."""
 NOTHING = "nothing"
 """The feature of rows that no column says anything of: the same for all."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from anonfit.errors import MissingPackage, RequestError, did_you_mean
-from anonfit.evaluation.methods import BASELINES, ORIGINAL, REMOVED
+from anonfit.evaluation.methods import BASELINES, ORIGINAL, REMOVED, TOOLKIT
 from anonfit.report.page import page
 from anonfit.report.pictures import intervals
 from anonfit.runtime.files import write_file
@@ -211,6 +211,51 @@ class Evaluation:
             adjusted[places] = holm(compared["corrected_p"].gather(places).to_list())
         return compared.with_columns(adjusted_p=pl.Series(adjusted, dtype=pl.Float64).fill_nan(None))
 
+    def leads(self) -> pl.DataFrame:
+        """How far methods are ahead of ai-privacy-toolkit, where it was evaluated: of its guides that which is better
+        for the mean of all learners counts.
+
+        Returns:
+            For every method, model, measure, k and learner, after the mean of all of them: the `guide`, the mean
+            `lead` over it (above 0: the method is better), its standard `error` over folds, `corrected_p`,
+            `adjusted_p` (Holm's rule, over all means of a measure, and over all learners), and the mean numbers of
+            groups of both, `groups` and `guide_groups`.
+        """
+        guides = [name for name in self.methods if name in TOOLKIT]
+        found = [
+            self._with_mean().compared(method, guide).with_columns(method=pl.lit(method), guide=pl.lit(guide))
+            for guide in guides
+            for method in self.methods
+            if method not in (*BASELINES, *TOOLKIT)
+        ]
+        if not found:
+            return pl.DataFrame()
+        sign = pl.when(pl.col("measure").is_in(LESS_IS_BETTER)).then(-1.0).otherwise(1.0)
+        leads = pl.concat(found).with_columns(
+            lead=sign * pl.col("difference"), error=pl.col("deviation") / pl.col("folds").sqrt()
+        )
+        cell = ["method", "model", "measure", "k"]
+        best = leads.filter(learner=EVERY).sort("lead", maintain_order=True).unique(cell, maintain_order=True)
+        leads = leads.sort("k", maintain_order=True).join(best, on=[*cell, "guide"], how="semi", maintain_order="left")
+        counted = self.figures.filter(figure="group_count").group_by("method", "k").agg(groups=pl.col("value").mean())
+        leads = leads.join(counted, on=["method", "k"], how="left", maintain_order="left")
+        of_guides = counted.rename({"method": "guide", "groups": "guide_groups"})
+        leads = leads.join(of_guides, on=["guide", "k"], how="left", maintain_order="left")
+        parts = [
+            part.with_columns(adjusted_p=pl.Series(holm(part["corrected_p"].fill_nan(1.0).fill_null(1.0).to_list())))
+            for _, part in leads.group_by("measure", pl.col("learner") == EVERY, maintain_order=True)
+        ]
+        return pl.concat(parts).select(
+            *cell, "learner", "guide", "lead", "error", "corrected_p", "adjusted_p", "groups", "guide_groups"
+        )
+
+    def _with_mean(self) -> Evaluation:
+        """Beside the learners the mean of all of them that know a measure."""
+        cell = [name for name in COLUMNS if name not in ("learner", "value")]
+        mean = self.frame.group_by(cell, maintain_order=True).agg(pl.col("value").mean())
+        mean = mean.with_columns(learner=pl.lit(EVERY)).select(COLUMNS)
+        return replace(self, frame=pl.concat([mean, self.frame.select(COLUMNS)]))
+
     def disagreements(self, baseline: str = "median") -> pl.DataFrame:
         """The columns of which the certainty penalty and the discernibility of the column alone disagree whether a
         method lost less than another.
@@ -252,8 +297,8 @@ class Evaluation:
         return evaluation_page(self)
 
     def save(self, folder: str | Path) -> Path:
-        """Write results.csv, figures.csv, summary.csv and evaluation.html, for the owner of the data only: what is in
-        them was measured on raw rows, perhaps on few of them.
+        """Write results.csv, figures.csv, summary.csv and evaluation.html, and leads.csv where there are some, for the
+        owner of the data only: what is in them was measured on raw rows, perhaps on few of them.
 
         Args:
             folder: Made if it is not there.
@@ -263,7 +308,10 @@ class Evaluation:
         """
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        for name, frame in (("results", self.frame), ("figures", self.figures), ("summary", self.summary(shares=True))):
+        tables = {"results": self.frame, "figures": self.figures, "summary": self.summary(shares=True)}
+        if len(leads := self.leads()):
+            tables["leads"] = leads
+        for name, frame in tables.items():
             write_file(path / f"{name}.csv", frame.write_csv(), mode=0o600)
         write_file(path / "evaluation.html", self.to_html(), mode=0o600)
         return path
@@ -283,6 +331,9 @@ MEASURES = {
     "mae": "mean absolute error, less is better",
     "rmse": "root mean squared error, less is better",
 }
+LESS_IS_BETTER = ("brier", "mae", "rmse")
+EVERY = "mean of all learners"
+"""Stands for a learner."""
 OF_SHARES = ("auc", "brier")
 """Measures of what learners expect of classes, where they say so."""
 CERTAIN = 0.05

@@ -223,6 +223,7 @@ def _of_queries(name: str, words: str, formula: str) -> Metric:
 
 METRICS = (
     Metric("average_size", "groups", attrgetter("groups.average"), "n / groups", ("evaluate",)),
+    Metric("group_count", "groups", attrgetter("groups.groups"), "groups", ("evaluate",)),
     Metric(
         "discernibility",
         "groups",

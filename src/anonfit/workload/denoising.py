@@ -47,11 +47,26 @@ class KnownCells:
         """What is expected of cells by models and by their own rows."""
         if np.isinf(self.strength):
             return expected
-        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        known = self.keys[places] == keys
+        places, known = self._places(keys)
         sums, rows = self.sums[places], self.rows[places, None]
         both = (self.strength * expected + sums) / (self.strength + rows)
         return np.where(known[:, None], both, expected)
+
+    def apart(self, keys: NDArray[np.uint64], improved: Matrix, own: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Own numbers of rows, as far from what is expected as chance has dealt them: those that were used to improve
+        it are nearer to it than those of others would be. # (row,)
+        """
+        if np.isinf(self.strength):
+            return own
+        places, known = self._places(keys)
+        rows, expected = self.rows[places], improved[:, 0]
+        missed = (self.sums[places, 0] / rows - expected) * np.sqrt(1 + rows / self.strength)
+        return np.where(known, expected + missed, own)
+
+    def _places(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Where cells are among the known ones, and whether they are."""
+        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return places, self.keys[places] == keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +107,14 @@ class Predictor:
     def __call__(self, codes: Sequence[Codes], rows: int, threads: int | None = 1) -> Matrix:
         """Shares of classes, or one column of numbers. # (row, class)"""
         return self.of_cells(denoising_models.cell_keys(self.columns, codes, rows), codes, threads)
+
+    def beside_own(
+        self, codes: Sequence[Codes], own: NDArray[np.float64], threads: int | None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Which number to expect of each row, and its own one."""
+        keys = denoising_models.cell_keys(self.columns, codes, len(own))
+        expected = self.of_cells(keys, codes, threads)
+        return expected[:, 0], own if self.known is None else self.known.apart(keys, expected, own)
 
     def of_cells(self, keys: NDArray[np.uint64], codes: Sequence[Codes], threads: int | None) -> Matrix:
         """The same of rows, or cells, with these keys."""
@@ -147,16 +170,14 @@ def fit_numbers(
     fitted = _fitted(columns, examples, numbers[:, None], denoising_models.learn_numbers, seeds, threads)
     known, expected = _known(fitted, examples, numbers[:, None], threads)
     places = np.searchsorted(known.keys, examples.cells)
-    errors = examples.weights @ (numbers - expected[places, 0]) ** 2
+    misses = numbers - expected[places, 0]
+    sums, squares = (np.bincount(places, examples.weights * misses**power).astype(np.float64) for power in (1, 2))
     mean = float(np.average(expected[:, 0], weights=known.rows))
     explained = float(np.average((expected[:, 0] - mean) ** 2, weights=known.rows))
-    fitted = replace(fitted, noise=float(errors / examples.weights.sum()), explained=explained)
+    fitted = replace(fitted, noise=float(squares.sum() / examples.weights.sum()), explained=explained)
     if not complete or not _is_dense(examples):
         return fitted
-    means = known.sums[:, 0] / known.rows
-    within = float(examples.weights @ (numbers - means[places]) ** 2) / max(float(known.rows.sum()) - len(means), 1.0)
-    strength = _strength_of_numbers(known.rows, means - expected[:, 0], within)
-    return replace(fitted, known=replace(known, strength=strength))
+    return replace(fitted, known=replace(known, strength=_strength_of_numbers(known.rows, sums, squares)))
 
 
 def _fitted(
@@ -244,16 +265,21 @@ def _strength_of_shares(known: KnownCells, expected: Matrix) -> float:
     return _likeliest(float((known.sums * np.log(np.maximum(expected, 1e-6))).sum()), likelihood)
 
 
-def _strength_of_numbers(rows: NDArray[np.float64], errors: NDArray[np.float64], within: float) -> float:
-    """The same for numbers: means of cells differ by the noise of their rows, and by what models do not know."""
-    if within <= 0:
+def _strength_of_numbers(rows: NDArray[np.float64], misses: NDArray[np.float64], squares: NDArray[np.float64]) -> float:
+    """The same for numbers, from the sums by cell of how far models miss, and of its square: the strength by which
+    models and the other rows of its cell miss a row least. A likelihood would take a few very large numbers for what
+    all cells know of themselves.
+    """
+
+    def missed(strength: float) -> float:
+        both = strength + rows
+        return float(((both**2 * squares + (rows - 2 * both) * misses**2) / (both - 1) ** 2).sum())
+
+    noise = float(squares.sum()) / float(rows.sum())
+    if noise == 0:
         return float("inf")
-
-    def likelihood(strength: float) -> float:
-        variances = within * (1 / rows + 1 / strength)
-        return float(-0.5 * (np.log(variances) + errors**2 / variances).sum())
-
-    return _likeliest(likelihood(float("inf")), likelihood)
+    misses, squares = misses / np.sqrt(noise), squares / noise
+    return _likeliest(-float(squares.sum()) / 2, lambda strength: -missed(strength) / 2)
 
 
 def fixed_shares(shares: Matrix, bits: int = 16) -> NDArray[np.int64]:

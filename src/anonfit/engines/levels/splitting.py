@@ -98,11 +98,12 @@ def whole_table(counting: Counting, shape: Shape) -> Whole:
 
 
 def _target_sums(shape: Shape, place: int, target: Target) -> tuple[tuple[str, ...], ...]:
-    """What is summed of a target that has no class in each row: each share, or numbers and their squares."""
+    """What is summed of a target that has no class in each row: each share, or numbers, their squares and own ones."""
     names = target_names(place, target)
     if isinstance(target, ShareTarget):
         return tuple((*shape.mass, name) for name in names)
-    return (*shape.mass, *names), (*shape.mass, *names, *names)
+    number, *own = names
+    return (*shape.mass, number), (*shape.mass, number, number), *((*shape.mass, name) for name in own)
 
 
 HistogramOf: TypeAlias = Callable[[int], NDArray[np.int64]]

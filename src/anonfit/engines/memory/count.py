@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from anonfit.criteria.targets import Impurity
 from anonfit.engines.memory import forms, layout
 from anonfit.engines.memory.forms import KernelObjective, NodeView
 from anonfit.engines.memory.layout import Columns, Int, Rows
 from anonfit.runtime.compiling import inner, kernel
 
+SURPRISE = int(Impurity.SURPRISE)
 HALF = 0xFFFF
 """The bits of a share."""
 
@@ -93,6 +95,10 @@ def _add_row(
             for index in range(width):
                 sums[at(places[index] + slot)] += first
                 sums[at(places[index] + slot + 1)] += second
+            if targets[forms.MEASURED, target] == SURPRISE:
+                own = mass * number_of(words, bit + 32, row)
+                for index in range(width):
+                    sums[at(places[index] + slot + 2)] += own
         else:
             for label in range(targets[forms.CLASSES, target]):
                 share = mass * read(words, bit + 16 * label, HALF, row)
@@ -120,7 +126,7 @@ def count_rows(
             for index in range(width):
                 histogram[at((bins[index] + codes[at(row), at(first + index)]) * slots + slot)] += sign
         return
-    if counts < 0 and settings[forms.MASS] < 0 and targets.shape[1] == 1 and targets[forms.KIND, 0] == forms.NUMBER:
+    if counts < 0 and slots == 3 and targets.shape[1] == 1 and targets[forms.KIND, 0] == forms.NUMBER:
         for row in range(start, stop):
             value = number_of(words, targets[forms.TARGET_BIT, 0], row)
             for index in range(width):

@@ -44,7 +44,7 @@ CLASSES = 2  # how many classes it has; measured by SURPRISE, twice as many: the
 TARGET_BIT = 3  # where it begins in the row
 TARGET_MASK = 4
 ITSELF = 5  # the quasi-identifier it is, or -1
-MEASURED = 6  # the Impurity of its classes
+MEASURED = 6  # its Impurity; SURPRISE of numbers: the own ones are summed, too
 CLASS, SHARE, NUMBER = 0, 1, 2
 
 # Rows of KernelObjective.factors.
@@ -73,7 +73,8 @@ def _target_values(target: Target) -> list[tuple[NDArray[Any], int]]:
     if isinstance(target, ClassTarget):
         return [(target.classes, code_dtype(target.width).itemsize)]
     if isinstance(target, NumberTarget):
-        return [(target.multiples.astype(np.int32).view(np.uint32), 4)]
+        numbers = [target.multiples] if target.own is None else [target.multiples, target.own]
+        return [(own.astype(np.int32).view(np.uint32), 4) for own in numbers]
     assert isinstance(target, ShareTarget)
     return [(target.shares[:, label], 2) for label in range(target.width)]
 
@@ -92,7 +93,8 @@ def _whole(target: Target, masses: NDArray[np.int64]) -> Sums:
         return masses @ target.shares
     assert isinstance(target, NumberTarget)
     values = target.multiples
-    return np.array([masses.sum(), masses @ values, masses @ (values * values)], dtype=np.int64)
+    own = () if target.own is None else (masses @ target.own,)
+    return np.array([masses.sum(), masses @ values, masses @ (values * values), *own], dtype=np.int64)
 
 
 class Whole(NamedTuple):
@@ -124,7 +126,8 @@ def make_objective(purpose: SplitObjective, whole: Whole, packing: Packing) -> K
         facts[SLOT, index], facts[ITSELF, index] = slots, target.column
         facts[MEASURED, index] = getattr(target, "measured_by", Impurity.ENTROPY)
         facts[KIND, index], facts[CLASSES, index], units[index] = _shape(target, purpose.unit)
-        slots += facts[CLASSES, index] if facts[KIND, index] != NUMBER else 2
+        has_own = facts[MEASURED, index] == Impurity.SURPRISE
+        slots += facts[CLASSES, index] if facts[KIND, index] != NUMBER else 2 + has_own
     weights = np.array(purpose.weights or [1.0] * whole.columns, np.float64)
     largest = float(weights.max(initial=0.0))
     weights[[column for column in range(whole.columns) if not purpose.may_split(column)]] = -1.0

@@ -65,7 +65,11 @@ def _impurity(targets: Any, unit: float, logs: Any, target: Int, mass: Int, sums
         if number == 0.0:
             return 0.0
         total = np.float64(sums[at(begin)])
-        return max(np.float64(sums[at(begin + 1)]) - total * total / number, 0.0) * unit
+        deviations = max(np.float64(sums[at(begin + 1)]) - total * total / number, 0.0)
+        if measured == SURPRISE:
+            missed = np.float64(sums[at(begin)] - sums[at(begin + 2)])
+            deviations += missed * missed / number
+        return deviations * unit
     if measured == SURPRISE:
         return _surprise(classes_of(targets, target), unit, sums, begin)
     end = begin + targets[forms.CLASSES, target]

@@ -246,9 +246,11 @@ signature_name: Callable[[int], str] = "signature{}".format
 
 
 def target_names(target: int, what: Target) -> list[str]:
-    """The fields of a target: its class or number, or a share of each class."""
+    """The fields of a target: its class or number, or a share of each class; and the own number, where there is one."""
     name = target_name(target)
-    return [f"{name}_{label}" for label in range(what.width)] if isinstance(what, ShareTarget) else [name]
+    if isinstance(what, ShareTarget):
+        return [f"{name}_{label}" for label in range(what.width)]
+    return [name, f"{name}_own"] if isinstance(what, NumberTarget) and what.own is not None else [name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,4 +328,4 @@ def _with_rows(target: Target, values: Sequence[NDArray[Any]]) -> Target:
     if isinstance(target, ShareTarget):
         return replace(target, shares=np.stack(values, axis=1))
     assert isinstance(target, NumberTarget)
-    return replace(target, multiples=values[0])
+    return replace(target, multiples=values[0], own=values[1] if len(values) > 1 else None)

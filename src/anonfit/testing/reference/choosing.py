@@ -138,7 +138,7 @@ class Guided:
         """The mean of a number, or the share of the node's most frequent class, within an element."""
         here = self.sums(target, self.records.within(node, column, piece))
         if isinstance(self.targets[target], NumberTarget):
-            number, first, _ = here
+            number, first, *_ = here
             return float(first) / float(number)
         # argmax finds the lowest of equally frequent classes.
         own = self.targets[target]
