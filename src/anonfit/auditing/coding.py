@@ -89,7 +89,9 @@ def few_texts(texts: pl.Series, most: int) -> Dictionary | None:
 
 def _of_pointers(texts: pl.Series) -> Dictionary:
     """A column that is in a dictionary already, with those of its values that some row has."""
-    places: IntArray = texts.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    narrow = texts.to_physical()
+    narrow = narrow.cast(pl.Int64).fill_null(-1) if narrow.null_count() else narrow
+    places: IntArray = narrow.to_numpy().astype(np.int64, copy=False)
     seen = np.zeros(int(places.max(initial=-1)) + 2, np.bool_)  # missing, -1, is the place after the last
     seen[places] = True
     seen[-1] = False
@@ -356,9 +358,9 @@ def _count_in_order(groups: IntArray, column: Coded) -> tuple[IntArray, IntArray
     from anonfit.auditing.kernels import count_pairs
 
     column = column if column.bound <= _table_size(len(groups)) else column.narrow()
-    group, value, number = np.empty((3, len(groups)), np.int64)
+    group, value, number = (np.empty(len(groups), np.int64) for _ in range(3))
     count = count_pairs(groups, column.codes, np.zeros(column.bound, np.uint32), group, value, number)
-    return group[:count].copy(), value[:count].copy(), number[:count].copy()
+    return group[:count], value[:count], number[:count]
 
 
 def _bits(bound: int) -> int:
