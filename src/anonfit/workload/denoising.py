@@ -292,19 +292,22 @@ def fixed_shares(shares: Matrix, bits: int = 16) -> NDArray[np.int64]:
     """
     if not 1 <= bits <= _MOST_BITS:
         raise ValueError(f"bits must be 1 to {_MOST_BITS}")
-    if not (np.isfinite(shares).all() and (shares >= 0).all() and shares.any(axis=1).all()):
+    sums = shares.sum(axis=1)
+    if not (np.isfinite(shares).all() and (shares >= 0).all() and (sums > 0).all()):
         raise ValueError("shares must be finite, not negative, and not all 0 in a row")
     whole = np.empty(shares.shape, dtype=np.int64)
     for start in range(0, len(shares), _BATCH):
-        whole[start : start + _BATCH] = _rounded(shares[start : start + _BATCH], 1 << bits)
+        batch = slice(start, start + _BATCH)
+        whole[batch] = _rounded(shares[batch] / sums[batch, None] * (1 << bits), 1 << bits)
     return whole
 
 
-def _rounded(shares: Matrix, total: int) -> NDArray[np.int64]:
-    scaled = shares / shares.sum(axis=1, keepdims=True) * total
+def _rounded(scaled: Matrix, total: int) -> NDArray[np.int64]:
     whole: NDArray[np.int64] = np.floor(scaled).astype(np.int64)
-    left = total - whole.sum(axis=1, keepdims=True)
-    by_remainder = np.argsort(whole - scaled, axis=1, kind="stable")
-    extra = (np.arange(shares.shape[1]) < left).astype(np.int64)
-    np.put_along_axis(whole, by_remainder, np.take_along_axis(whole, by_remainder, axis=1) + extra, axis=1)
+    left = total - whole.sum(axis=1)
+    gaps = np.ascontiguousarray((whole - scaled).T)  # (class, row) the lowest has the largest remainder
+    for place, own in enumerate(gaps):
+        # Sorting each row would take ten times as long: there are few classes, and most often two.
+        before = sum(gap <= own for gap in gaps[:place]) + sum(gap < own for gap in gaps[place + 1 :])
+        whole[:, place] += before < left
     return whole

@@ -35,13 +35,17 @@ def tighten(node: NodeView, column: Int) -> None:
         return
     words, bit, mask = node.rows.words, facts[layout.BIT, column], facts[layout.MASK, column]
     low, high, gap = facts[layout.SIZE, column], np.int64(-1), np.int64(0)
-    for row in range(node.start, node.stop):
+    row = np.int64(node.start)
+    while row < node.stop:
         code = read(words, bit, mask, row)
         if missing == 1 and code == 0:
             gap = np.int64(1)
         else:
             low = min(low, code)
             high = max(high, code)
+            if node.columns.sorted == column:  # the highest code is the last one
+                row = max(row, np.int64(node.stop - 2))
+        row += 1
     span[layout.LOW, column], span[layout.HIGH, column], span[layout.GAP, column] = low, high, gap
 
 

@@ -13,7 +13,7 @@ from anonfit.engines.memory import forms, layout
 from anonfit.engines.memory.candidates import mark_legal, next_way, put_in_order
 from anonfit.engines.memory.count import at, persons_within
 from anonfit.engines.memory.forms import KernelConstraints, NodeView
-from anonfit.engines.memory.impurity import ENTROPY, cost_of, is_boundary, x_log_x
+from anonfit.engines.memory.impurity import cost_of, cost_of_two, is_boundary, is_of_two
 from anonfit.engines.memory.layout import Int
 from anonfit.runtime.compiling import inner
 
@@ -85,10 +85,9 @@ def _cost_at(node: NodeView, base: Int, cut: Int, own: Int) -> Any:
 
 @inner
 def _best_of_two(node: NodeView, elements: Int, base: Int, size: float, least: float, every: bool) -> Any:
-    """What `_best_cut` finds where there is one target, of two classes: what is nearly always asked."""
+    """What `_best_cut` finds where `is_of_two` holds."""
     objective, lists, sums, whole = node.objective, node.scratch.lists, node.scratch.sums, node.scratch.whole
     slots, all_cuts = objective.settings[forms.SLOTS], objective.settings[forms.ALL_CUTS] == 1
-    unit, factor, logs = objective.factors[forms.UNIT, 0], objective.factors[forms.FACTOR, 0], objective.logs
     slot = objective.targets[forms.SLOT, 0]
     a, b = np.int64(0), np.int64(0)
     best, is_candidate = np.int64(-1), False
@@ -103,9 +102,7 @@ def _best_of_two(node: NodeView, elements: Int, base: Int, size: float, least: f
             )
             if boundary or every:
                 c, d = whole[slot] - a, whole[slot + 1] - b
-                left = x_log_x(logs, a + b, unit) - x_log_x(logs, a, unit) - x_log_x(logs, b, unit)
-                right = x_log_x(logs, c + d, unit) - x_log_x(logs, c, unit) - x_log_x(logs, d, unit)
-                cost = (factor * left + factor * right) / size
+                cost = cost_of_two(objective.factors, objective.logs, a, b, c, d, size)
                 if cost < least - TIE:
                     best, least, is_candidate = np.int64(place), cost, boundary
         here = after
@@ -119,8 +116,7 @@ def _best_cut(node: NodeView, elements: Int, base: Int, own: Int, size: float, l
     """
     objective = node.objective
     settings, targets, factors, logs = objective.settings, objective.targets, objective.factors, objective.logs
-    has_two = targets.shape[1] == 1 and targets[forms.CLASSES, 0] == 2 and targets[forms.KIND, 0] == forms.CLASS
-    if has_two and targets[forms.MEASURED, 0] == ENTROPY and targets[forms.ITSELF, 0] != own:
+    if is_of_two(targets, own):
         return _best_of_two(node, elements, base, size, least, every)
     lists, sums, below, above = node.scratch.lists, node.scratch.sums, node.scratch.below, node.scratch.above
     slots, zero = settings[forms.SLOTS], np.int64(0)

@@ -31,6 +31,7 @@ from anonfit.engines.memory.forms import (
     NodeView,
     kernel_forms,
     make_scratch,
+    sorted_column,
     whole_of,
 )
 from anonfit.engines.memory.growing import Subtree, begins_of, breadth_first, join_subtrees, settle
@@ -41,7 +42,7 @@ from anonfit.engines.memory.splitting import BY_CHANCE, choose_split, signed_key
 from anonfit.engines.tree import Tree
 from anonfit.runtime.compiling import DirectCalls, called, shared
 from anonfit.runtime.process import thread_count
-from anonfit.tables.schema import CodedTable, Codes, Persons
+from anonfit.tables.schema import CodedTable, Codes, Persons, code_dtype
 
 
 def root_span(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
@@ -185,6 +186,11 @@ class Grower(TreeGrower):
             chooser = Selector(table.columns, k, purpose.selections, constraints, forms.columns)
             selector = RowSelector(chooser, table, purpose, constraints)
         rows = pack(packing, table.rows, entities=table.entities, threads=threads)
+        column = sorted_column(table, purpose, constraints)
+        if column >= 0:
+            codes = table.codes[column].astype(code_dtype(table.columns[column].size))  # the fewer bytes, the sooner
+            rows = rows_of(rows.words.take(np.argsort(codes, kind="stable"), axis=0))
+            forms = forms._replace(columns=forms.columns._replace(sorted=column))
         return cls(rows, forms, k, selector=selector, threads=threads, subtree=subtree)
 
     def each(self, task: Callable[..., Result], *arguments: Iterable[Any]) -> list[Result]:

@@ -389,6 +389,23 @@ def packing_of(table: CodedTable, purpose: SplitObjective, constraints: Sequence
     return Packing(fields)
 
 
+def sorted_column(table: CodedTable, purpose: SplitObjective, constraints: Sequence[Constraint]) -> int:
+    """The column in whose order rows are to be packed, -1 for none: that of most values which is ordered and wide, if
+    each row is one person, and splits are weighed by one target of two classes alone.
+    """
+    by_row = table.counts is None and table.entities is None and not constraints
+    if not by_row or purpose.masses is not None or purpose.selections is not None or len(purpose.targets) != 1:
+        return -1
+    [target] = purpose.targets
+    if not isinstance(target, ClassTarget) or not by_entropy(target) or target.width != 2:
+        return -1
+    sizes = [
+        column.size if column.mode == SplitMode.ORDERED and purpose.may_split(index) and index != target.column else 0
+        for index, column in enumerate(table.columns)
+    ]
+    return int(np.argmax(sizes)) if max(sizes, default=0) > NARROW else -1
+
+
 def kernel_forms(
     table: CodedTable,
     purpose: SplitObjective,

@@ -36,6 +36,24 @@ def x_log_x(logs: Any, count: Int, unit: float) -> Any:
 
 
 @inner
+def is_of_two(targets: Any, own: Int) -> Any:
+    """Whether splits of a column are weighed by the entropy of one target of two classes, which it is not itself: what
+    is nearly always asked.
+    """
+    has_two = targets.shape[1] == 1 and targets[forms.CLASSES, 0] == 2 and targets[forms.KIND, 0] == forms.CLASS
+    return has_two and targets[forms.MEASURED, 0] == ENTROPY and targets[forms.ITSELF, 0] != own
+
+
+@inner
+def cost_of_two(factors: Any, logs: Any, a: Int, b: Int, c: Int, d: Int, size: float) -> Any:
+    """The cost per person of a cut with so much of both classes on each side, where `is_of_two` holds."""
+    unit, factor = factors[forms.UNIT, 0], factors[forms.FACTOR, 0]
+    left = x_log_x(logs, a + b, unit) - x_log_x(logs, a, unit) - x_log_x(logs, b, unit)
+    right = x_log_x(logs, c + d, unit) - x_log_x(logs, c, unit) - x_log_x(logs, d, unit)
+    return (factor * left + factor * right) / size
+
+
+@inner
 def _surprise(classes: Int, unit: float, sums: Any, begin: Int) -> Any:
     """What own classes do not tell of the expected ones, whose sums begin at an entry."""
     even = 1.0 / np.float64(classes)

@@ -78,7 +78,8 @@ class Columns(NamedTuple):
     """What the kernels know of the columns.
 
     `counts`, `entity` and `number` are the first bits of fields of 4 bytes: how many persons a row stands for (-1:
-    one), whose row it is (-1: each row is another person's), and the row's number.
+    one), whose row it is (-1: each row is another person's), and the row's number. `sorted` is the column in whose
+    order rows stand in every node (-1: none).
     """
 
     facts: NDArray[np.int64]  # (fact, column)
@@ -92,6 +93,7 @@ class Columns(NamedTuple):
     counts: int
     entity: int
     number: int
+    sorted: int = -1
 
 
 class Packing:

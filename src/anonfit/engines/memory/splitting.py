@@ -16,6 +16,7 @@ from anonfit.engines.memory.cutting import HOPED, TIE, sum_whole, together_after
 from anonfit.engines.memory.forms import KernelConstraints, KernelObjective, NodeView
 from anonfit.engines.memory.impurity import NOBODY, cost_of, mass_of, may_gain_joined
 from anonfit.engines.memory.layout import Int
+from anonfit.engines.memory.wide import find_wide_cut
 from anonfit.runtime.compiling import inner, kernel
 
 FIRST, NAIVE, PRODUCT, BY_CHANCE, COMBINED = 1, 2, 3, 5, 6  # the numbers of criteria.objectives.WeightRule
@@ -54,7 +55,11 @@ def _weigh(node: NodeView, constraints: KernelConstraints | None, column: Int, i
     (0 without targets). The first column of a node that is weighed gives the node's own sums.
     """
     objective, splits, whole = node.objective, node.scratch.splits, node.scratch.whole
-    elements, base = find_elements(node, column)
+    elements, base, is_found = np.int64(2), np.int64(0), False
+    if node.columns.sorted == column:
+        is_found = find_wide_cut(node, column, is_first)
+    if not is_found:
+        elements, base = find_elements(node, column)
     size, cost, own_cost = 1.0, 0.0, 0.0
     if objective.targets.shape[1] > 0:
         if is_first:
@@ -65,7 +70,7 @@ def _weigh(node: NodeView, constraints: KernelConstraints | None, column: Int, i
         own_cost = cost_of(settings, targets, factors, logs, whole, np.int64(0), column, True)
     if node.columns.facts[layout.MODE, column] == layout.MULTIWAY:
         elements = weigh_multiway(node, column, elements, base, size)
-    else:
+    elif not is_found:
         weigh_two_way(node, constraints, column, elements, base, size)
     if splits[forms.CUT, column] < 0:
         splits[forms.SPREAD, column] = -1.0
