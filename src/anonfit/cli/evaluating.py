@@ -202,6 +202,11 @@ def _show(evaluation: Evaluation, out: Path | None) -> None:
         say(("Columns and clusters; less is better, but for agreement", "bold"))
         screen.print(_figures_table(figures, losses))
         screen.print()
+    _show_notes(evaluation, out)
+
+
+def _show_notes(evaluation: Evaluation, out: Path | None) -> None:
+    """What must be known of the tables, and where there is more."""
     say(
         f"Mean of {evaluation.folds} folds ± deviation; differences marked * are beyond chance (paired t-test, "
         "corrected for folds that share rows, 5 %). AUC and Brier scores are in the files of --out."
