@@ -134,6 +134,14 @@ def test_texts_under_a_taxonomy_of_dates_need_their_type() -> None:
         coded(days, taxonomy=Taxonomy.flat(["1990-03", "unknown"]))
 
 
+def test_texts_under_a_taxonomy_of_intervals_need_their_type() -> None:
+    ages = pl.Series("x", ["26", "44"])
+    with pytest.raises(TaxonomyError, match='leaves are intervals: write type = "continuous" for it, or mend the data'):
+        coded(ages, taxonomy=Taxonomy.flat(["< 30", "[30, 60)", "≥ 60"]))
+    with pytest.raises(TaxonomyError, match="add them there or mend the data"):
+        coded(ages, taxonomy=Taxonomy.flat(["26", "27"]))
+
+
 def test_values_outside_the_taxonomy_are_counted_for_the_column() -> None:
     with pytest.raises(
         TaxonomyError, match="column 'x': 2 of its . distinct value.*not in its taxonomy .first in row 3, 4.; add"

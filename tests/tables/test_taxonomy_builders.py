@@ -200,7 +200,8 @@ def test_built_taxonomies_can_be_written_and_read(tmp_path: Path, suffix: str) -
     [
         (lambda: build.intervals(5, 5, step=1), "no intervals from 5 to 5"),
         (lambda: build.intervals(0, 5, step=0), "no intervals"),
-        (lambda: build.intervals(0, float("inf"), step=1), "not a finite number"),
+        (lambda: build.intervals(0, 10**9, step=0.001), "more than 1,000,000 intervals; give a wider step"),
+        (lambda: build.intervals(0, float("inf"), step=1), "'inf' is not a finite number"),
         (lambda: build.intervals(0, 50, step=5, factor=1), "factor 1"),
         (lambda: build.intervals(0, 50, step=5, levels=[10, 25]), "multiple"),
         (lambda: build.from_cuts([]), "neither one list"),
@@ -211,6 +212,7 @@ def test_built_taxonomies_can_be_written_and_read(tmp_path: Path, suffix: str) -
         (lambda: build.from_cuts([1], open_ends=False), "too few cuts"),
         (lambda: build.dates(date(2024, 2, 1), date(2024, 1, 1)), "earlier one first"),
         (lambda: build.dates(date(2024, 2, 1), date(9999, 1, 1)), "9999"),
+        (lambda: build.dates(date(1, 1, 1), date(9998, 1, 1)), "more than 1,000,000 leaves, one a day"),
         (lambda: build.dates(date(2024, 1, 1), date(2024, 2, 1), levels=["years"]), "did you mean 'year'"),
         (lambda: build.dates(date(2024, 1, 1), date(2024, 2, 1), levels=["year", "day"]), "finer to coarser"),
         (lambda: build.masked(["7*"]), "it is in 1"),

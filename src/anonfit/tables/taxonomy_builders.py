@@ -21,6 +21,8 @@ Cuts: TypeAlias = Sequence[Number | date] | Sequence[Sequence[Number | date]]
 Point = TypeVar("Point", bound=Hashable)
 
 _PERIODS = ("day", "month", "quarter", "year")
+MOST_LEAVES = 1_000_000
+"""Of intervals and dates: a step mistaken by some powers of ten must not fill the memory."""
 
 
 class _Cut(NamedTuple):
@@ -60,6 +62,9 @@ def intervals(
     if start >= end or width <= 0:
         fault = f"there are no intervals from {low} to {high} by {step}"
         raise taxonomy_error(f"{fault}; low must be below high, and step above 0.")
+    if end - start > width * MOST_LEAVES:
+        fault = f"from {low} to {high} by {step} are more than {MOST_LEAVES:,} intervals"
+        raise taxonomy_error(f"{fault}; give a wider step or a narrower domain.")
     if levels is None:
         if factor < 2:
             raise taxonomy_error(f"factor {factor} joins nothing; give 2 or more.")
@@ -139,6 +144,9 @@ def dates(
     cuts = [start]
     while cuts[-1] < end:
         cuts.append(_next_period(cuts[-1], levels[0]))
+    if len(cuts) - 1 > MOST_LEAVES:
+        fault = f"from {first} to {last} are more than {MOST_LEAVES:,} leaves, one a {levels[0]}"
+        raise taxonomy_error(f"{fault}; begin with longer periods or give a narrower domain.")
     coarser = [[cut for cut in cuts[1:-1] if cut == _period_start(cut, period)] for period in levels[1:]]
 
     def name(level: int, lower: date | None, upper: date | None) -> str:
@@ -300,7 +308,7 @@ def _decimal(number: Number) -> Decimal:
     except InvalidOperation:
         exact = Decimal("NaN")
     if not exact.is_finite():
-        raise taxonomy_error(f"{number!r} is not a finite number; give one.")
+        raise taxonomy_error(f"'{number}' is not a finite number; give one.")
     return exact
 
 

@@ -67,12 +67,17 @@ def leaf_positions(taxonomy: Taxonomy, values: pl.Series, *, column: str = "") -
 
 
 def advice_of(taxonomy: Taxonomy, values: pl.Series) -> str:
-    """What to do about values that no leaf holds: texts are no dates, even if leaves are."""
+    """What to do about values that no leaf holds: texts are no numbers or dates, even if leaves are."""
     import polars as pl
 
     from anonfit.tables.schema import ADVICE
 
     if isinstance(values.dtype, pl.String | pl.Categorical | pl.Enum):
+        ranges = any(name.startswith(("[", "<", "≥")) for name in taxonomy.leaves)  # else numbers may be codes
+        if ranges and all(_interval(name, _number) is not None for name in taxonomy.leaves):
+            return (
+                'its values are texts, and the leaves are intervals: write type = "continuous" for it, or mend the data'
+            )
         read = partial(_moment, ticks_a_day=1)
         if all(_interval(name, read) is not None for name in taxonomy.leaves):
             return 'its values are texts, and the leaves are dates: write type = "date" for it, or mend the data'
