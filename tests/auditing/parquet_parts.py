@@ -41,7 +41,8 @@ class Parts:
             self.place += length
             return self.data[self.place - length : self.place]
         if kind == LIST:
-            head = self.number()
+            head = self.data[self.place]
+            self.place += 1
             return [head & 15, [self.value(head & 15) for _ in range(head >> 4 if head < 240 else self.number())]]
         assert kind == STRUCT
         return self.struct()
@@ -117,7 +118,10 @@ def rebuild(
                 at(about, 11 if has(header, 7) else 9)[2] = 2 * len(out)
                 out += written(STRUCT, header) + body
             at(about, 6)[2] = at(about, 7)[2] = 2 * (len(out) - first)
+            at(chunk, 2)[2] = at(about, 9)[2] + at(about, 7)[2]
             chunk[:] = [field for field in chunk if field[0] in (2, 3)]  # without indexes of pages
+        abouts = [at(chunk, 3)[2] for chunk in at(group, 1)[2][1]]
+        at(group, 2)[2], at(group, 6)[2] = (sum(at(about, number)[2] for about in abouts) for number in (6, 7))
     footer(fields)
     end_of_file = written(STRUCT, fields)
     path.write_bytes(out + end_of_file + len(end_of_file).to_bytes(4, "little") + b"PAR1")

@@ -24,8 +24,10 @@ def bytes_of(texts: pl.Series) -> int:
 
 
 def frame_end(frame: bytes) -> int:
-    """Where a frame of Zstandard ends, by the sizes of its blocks; -1 where none begins."""
-    if frame[:4] != ZSTANDARD:
+    """Where a frame of Zstandard ends, by the sizes of its blocks; -1 where none begins, or where bits or blocks of it
+    are for nothing: an unpacker passes over them without a word.
+    """
+    if frame[:4] != ZSTANDARD or frame[4] >> 3 & 3:
         return -1
     described = frame[4]
     single = described >> 5 & 1
@@ -33,8 +35,19 @@ def frame_end(frame: bytes) -> int:
     last = 0
     while not last and place < len(frame):
         block = int.from_bytes(frame[place : place + 3], "little")
-        last, place = block & 1, place + 3 + (1 if block >> 1 & 3 == 1 else block >> 3)
+        last, kind, size = block & 1, block >> 1 & 3, block >> 3
+        place += 3
+        if (size == 0 and (kind or not last)) or (kind == 2 and _is_hollow(frame[place : place + 4])):
+            return -1
+        place += 1 if kind == 1 else size
     return place + 4 * (described >> 2 & 1)
+
+
+def _is_hollow(block: bytes) -> bool:
+    """Whether a packed block repeats a byte no times, or has neither bytes of its own nor copies of earlier ones."""
+    kind, length = block[0] & 3, (1, 2, 1, 3)[block[0] >> 2 & 3]  # of what stands in the block, and of its head
+    size = int.from_bytes(block[:length], "little") >> (3 if length == 1 else 4)
+    return kind < 2 and size == 0 and (kind == 1 or block[length : length + 1] == b"\0")
 
 
 class FlatBuffer:
@@ -51,6 +64,8 @@ class FlatBuffer:
 
     def mark(self, place: int, size: int) -> None:
         """Note that bytes were read."""
+        if place < 0 or place + size > len(self.data):
+            raise ValueError("a place behind the end")
         self.seen[place : place + size] = b"\x01" * size
 
     def has_rest(self) -> bool:

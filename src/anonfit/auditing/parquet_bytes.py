@@ -38,10 +38,15 @@ from anonfit.auditing.arrow_messages import (
 Struct = Mapping[int, Any]  # from a field's number to its value
 Spans = list[tuple[int, int]]
 _MAGIC = b"PAR1"
-_MAKER = re.compile(rb"[Pp]olars[\w .()+-]{0,120}")
+_MAKER = re.compile(
+    rb"[Pp]olars( \(python\))?( version \d{1,3}(\.\d{1,3}){1,3}(-?(a|alpha|b|beta|rc)\.?\d{1,2})?)?"
+    rb"( \(build ([0-9a-f]{7,40}|unknown)\))?"
+)
 _TRUTH, _BYTES, _FIXED = 0, 6, 7  # physical types
 _WIDTHS = {1: 4, 2: 8, 4: 4, 5: 8}  # of whole and floating point numbers
 _ROWS_PAGE, _DICTIONARY_PAGE, _ZSTD, _PLAIN, _BY_DICTIONARY = 0, 2, 6, 0, 8
+_RUNS = 3  # how it is encoded which values are missing
+_ENCODINGS = {_PLAIN, 2, _RUNS, _BY_DICTIONARY}
 _STATISTICS = 12  # the number of this field of a column's description
 _CELLS = 1 << 24  # that are read at once
 
@@ -123,6 +128,7 @@ class _Chunk:
     width: int  # of values of a fixed size
     is_packed: bool
     pages: list[_Page] = field(default_factory=list)
+    places: list[dict[int, int]] = field(default_factory=list)  # of pages of rows, as an index has them
     statistics: list[tuple[tuple[int, int], Struct]] = field(default_factory=list)  # of which rows
     dictionary: tuple[bytes, int, int] | None = None  # its entries, their number and their length
 
@@ -163,16 +169,37 @@ def _metadata_faults(footer: dict[int, Any], schema: pl.Schema) -> set[str]:
     parts, orders = [part for group in footer[4] for part in group[1]], [dict[int, Any]({1: {}})] * len(schema)
     is_known = (
         _texts([footer.get(number) for number in (2, 4, 7)]) <= {b"root", b"schema", *map(str.encode, schema)}
-        and _only(footer[2], 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+        and footer[2] == _written_schema(schema)
+        and footer[1] in (1, 2)
+        and _groups_fit(footer)
         and _only(footer[4], 1, 2, 3, 5, 6, 7)
         and _only(parts, 2, 3, 4, 5, 6, 7)
         and _only([part[3] for part in parts], 1, 2, 3, 4, 5, 6, 7, 9, 11, _STATISTICS)
-        and all(len(set(part[3][2])) == len(part[3][2]) for part in parts)
+        and all(len(set(part[3][2])) == len(part[3][2]) and set(part[3][2]) <= _ENCODINGS for part in parts)
         and footer.get(7, orders) == orders
         and _MAKER.fullmatch(footer.pop(6, b"polars"))
         and set(footer) <= {1, 2, 3, 4, 7}
     )
     return faults if is_known else faults | {"metadata"}
+
+
+def _written_schema(schema: pl.Schema) -> Any:
+    """The description of columns that polars writes of their types."""
+    file = BytesIO()
+    pl.DataFrame(schema=schema).write_parquet(file)
+    content = file.getvalue()
+    return _ThriftReader(content, len(content) - 8 - int.from_bytes(content[-8:-4], "little")).struct()[2]
+
+
+def _groups_fit(footer: Struct) -> bool:
+    """Whether the numbers of row groups are those that follow from their parts; so are those of the file."""
+    for place, group in enumerate(footer[4]):
+        parts = [part[3] for part in group[1]]
+        first = min((parts[0][number] for number in (9, 11) if number in parts[0]), default=0) if parts else 0
+        follows = {2: sum(part[6] for part in parts), 5: first, 6: sum(part[7] for part in parts), 7: place}
+        if any(group.get(number, value) != value for number, value in follows.items()):
+            return False
+    return bool(footer[3] == sum(group[3] for group in footer[4]))
 
 
 def _only(structs: Sequence[Struct], *numbers: int) -> bool:
@@ -209,38 +236,58 @@ def _chunks(data: mmap, footer: Struct, names: Sequence[str], parts: Spans, faul
             again = _ThriftReader(data, parts[-1][1])
             if again.struct() == written[3]:  # polars writes it behind the pages, too
                 parts.append((parts[-1][1], again.place))
+            known = {2: written[3][9] + written[3][7]}
             if 4 in written:  # where pages are
-                places = part(written[4])
-                if set(places) != {1} or len(places[1]) != len(chunk.pages) or not _only(places[1], 1, 2, 3):
+                if part(written[4]) != {1: chunk.places}:
                     faults.add("metadata")
+                known[5] = parts[-1][1] - parts[-1][0]
             if 6 in written:  # the least and the greatest values of pages; one without values has none
-                index = part(written[6])
-                ends = zip(chunk.pages, index[2], index[3], strict=True)
-                chunk.statistics += [(page.rows, {5: high, 6: low}) for page, low, high in ends if low or high]
-                lengths = {len(index[1]), len(index.get(5, index[1]))}
-                if not _only([index], 1, 2, 3, 4, 5) or lengths != {len(chunk.pages)} or max(index[1]) > 2:
-                    faults.add("metadata")
+                _read_index(chunk, part(written[6]), faults)
+                known[7] = parts[-1][1] - parts[-1][0]
+            if any(written.get(number, known.get(number)) != known.get(number) for number in (2, 5, 7)):
+                faults.add("metadata")
+            if kind != described[1] or written[3][3] != [name.encode()]:
+                faults.add("metadata")
             yield chunk
+
+
+def _read_index(chunk: _Chunk, index: Struct, faults: set[str]) -> None:
+    """The least and the greatest values of pages, how many are missing, and whether all are (1; else 2)."""
+    counts = index.get(5, [None] * len(chunk.pages))
+    for page, lost, low, high, count in zip(chunk.pages, index[1], index[2], index[3], counts, strict=True):
+        missing = page.rows[1] - page.rows[0] if lost == 1 else count
+        chunk.statistics += [(page.rows, {5: high, 6: low})] if low or high else []
+        chunk.statistics += [(page.rows, {3: number}) for number in (missing, count) if number is not None]
+        if lost not in (1, 2):
+            faults.add("metadata")
+    if not _only([index], 1, 2, 3, 4, 5) or index[4] != 0:
+        faults.add("metadata")
 
 
 def _read_pages(data: mmap, chunk: _Chunk, about: Struct, parts: Spans, faults: set[str]) -> None:
     """All pages of a part, one after the other."""
     begin = place = min(about[9], about.get(11, about[9]))
-    row = chunk.rows[0]
+    row, unpacked = chunk.rows[0], 0
+    starts = dict[int, int]()  # of the first rows and of the dictionary, by their fields
     while place < begin + about[7]:
-        reader = _ThriftReader(data, place)
+        reader = _ThriftReader(data, start := place)
         header = reader.struct()
         place = reader.place + header[3]
+        if header[3] < 0:
+            raise ValueError("a page of a negative length")
+        unpacked += reader.place - start + header[2]
+        starts.setdefault(11 if header[1] == _DICTIONARY_PAGE else 9, start)
         if chunk.is_packed and header[3] and frame_end(data[reader.place : place]) != header[3]:
             faults.add(UNREFERRED)
         if header[1] == _DICTIONARY_PAGE:
             chunk.dictionary = bytes(data[reader.place : place]), header[7][1], header[2]
-            if not (_only([header], 1, 2, 3, 7) and _only([header[7]], 1, 2, 3)):
+            if not (_only([header], 1, 2, 3, 7) and _only([header[7]], 1, 2) and header[7][2] in (_PLAIN, 2)):
                 faults.add("metadata")
             continue
         page = header[5]
-        if header[1] != _ROWS_PAGE or not (_only([header], 1, 2, 3, 5) and _only([page], 1, 2, 3, 4, 5)):
-            faults.add("metadata")
+        is_known = header[1] == _ROWS_PAGE and _only([header], 1, 2, 3, 5) and _only([page], 1, 2, 3, 4, 5)
+        faults |= set() if is_known and page[3] == page[4] == _RUNS else {"metadata"}
+        chunk.places.append({1: start, 2: place - start, 3: row - chunk.rows[0]})
         rows, row = (row, row + page[1]), row + page[1]
         is_packed = chunk.is_packed and header[3] > 0
         chunk.pages.append(_Page(rows, reader.place, header[3], header[2], page[2], is_packed))
@@ -249,6 +296,9 @@ def _read_pages(data: mmap, chunk: _Chunk, about: Struct, parts: Spans, faults: 
     if _STATISTICS in about:
         chunk.statistics.append((chunk.rows, about[_STATISTICS]))
     parts.append((begin, place))
+    starts |= {5: chunk.rows[1] - chunk.rows[0], 6: unpacked}
+    if starts != {number: about[number] for number in (5, 6, 9, 11) if number in about}:
+        faults.add("metadata")
     if place != begin + about[7] or row != chunk.rows[1] or about[4] not in (0, _ZSTD):
         faults.add(UNKNOWN)
 
@@ -262,7 +312,7 @@ def _column_faults(path: Path, column: pl.Series, chunks: Sequence[_Chunk]) -> s
     for chunk in chunks:
         held = {page.rows: _held(chunk, page, next(bodies), column, faults) for page in chunk.pages}
         held[chunk.rows] = pl.concat([every[0], *held.values()])
-        ends = {rows: (values.min(), values.max()) for rows, values in held.items()}
+        ends = {rows: (values.min(), values.max(), column[slice(*rows)].null_count()) for rows, values in held.items()}
         stated = ((ends[rows], entry) for rows, statistics in chunk.statistics for entry in statistics.items())
         if not all(_tells(*entry, of_rows, chunk.kind) for of_rows, entry in stated):
             faults.add("statistics of other rows")
@@ -357,10 +407,14 @@ def _size(values: pl.Series, chunk: _Chunk) -> int:
     return bytes_of(values) + 4 * len(values) if chunk.kind == _BYTES else len(values) * chunk.width
 
 
-def _tells(number: int, entry: Any, ends: tuple[Any, Any], kind: int) -> bool:
-    """Whether an entry of statistics is an end of rows (of a long text its beginning, rounded up), or just a number."""
+def _tells(number: int, entry: Any, ends: tuple[Any, Any, int], kind: int) -> bool:
+    """Whether an entry of statistics is an end of rows (of a long text its beginning, rounded up), whether it is one,
+    how many values are missing, or how many truths there are.
+    """
+    if number in (3, 4):
+        return bool(entry == ends[2] if number == 3 else kind == _TRUTH and entry == len({*ends[:2]} - {None}))
     if number not in (1, 2, 5, 6):
-        return not isinstance(entry, bytes | list | dict)
+        return number in (7, 8) and isinstance(entry, bool)
     raw, is_greatest = entry, number in (1, 5)
     value = ends[is_greatest]
     if isinstance(value, str | bytes):
