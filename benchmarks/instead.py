@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a user would run instead: ai-privacy-toolkit's anonymizer on the same table, both from a frame to a table.
 
-pip install './papers[toolkit]', else this section says that it was not measured.
+pip install '.[toolkit]', else this section says that it was not measured.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _toolkit(frame: pl.DataFrame, names: Sequence[str], target: str, k: int) -> 
     """
     from sklearn.preprocessing import OneHotEncoder
 
-    from anonfit_papers.toolkit import anonymize_class
+    from anonfit.evaluation.toolkit import anonymize_class
 
     anonymize, dataset = anonymize_class()
     nominal = [name for name in names if frame[name].dtype == pl.String]
@@ -75,7 +75,7 @@ def measure_instead(
 ) -> dict[int, dict[str, float]] | None:
     """Median seconds by rows, everything interleaved; None, loudly, if the toolkit is not installed."""
     try:
-        from anonfit_papers.toolkit import anonymize_class
+        from anonfit.evaluation.toolkit import anonymize_class
 
         anonymize_class()
     except (ImportError, MissingPackage) as missing:
@@ -105,7 +105,7 @@ def instead_section(found: dict[int, dict[str, float]] | None) -> list[str]:
         return [
             HEADING,
             "",
-            "Not measured: ai-privacy-toolkit is not installed (`pip install './papers[toolkit]'`).",
+            "Not measured: ai-privacy-toolkit is not installed (`pip install '.[toolkit]'`).",
             "",
         ]
     lines = [
