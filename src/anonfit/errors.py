@@ -148,9 +148,10 @@ def refuse_fork() -> None:
         )
 
 
-def counted(number: int, singular: str, plural: str = "") -> str:
-    """A number of things, such as `1 value` or `3 values`."""
-    return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
+def counted(number: int | str, singular: str, plural: str = "") -> str:
+    """A number of things, such as `1 value` or `3 values`; or of so many as may be told, such as `fewer than 5`."""
+    told = number if isinstance(number, str) else f"{number:,}"
+    return f"{told} {singular if number == 1 else plural or f'{singular}s'}"
 
 
 def did_you_mean(word: str, valid: Iterable[str]) -> str:

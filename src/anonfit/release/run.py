@@ -27,7 +27,7 @@ from anonfit.engines.contract import ENGINES, Engine, InMemory, Written, out_of_
 from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.engines.memory.source import persons_left_out
 from anonfit.engines.tree import combined
-from anonfit.errors import DataError, Infeasible, SpecError
+from anonfit.errors import DataError, Infeasible, SpecError, counted
 from anonfit.metrics.arrays import Flags, Integers
 from anonfit.metrics.registry import RecodedTable, metrics_of
 from anonfit.metrics.workload import coded_targets, squared_errors
@@ -381,8 +381,8 @@ def extend(
     if len(kept) == 0:
         strangers = _left_out(schema, frame, frame[known])
         unseen_rows = Disclosure(spec.privacy.least).rows(len(frame) - len(known), strangers)
-        they = "row has" if unseen_rows == 1 else "rows have"  # or fewer than may be told
-        note = f" {unseen_rows} {they} a value that the recoding does not know." if unseen_rows else ""
+        they = counted(unseen_rows, "row has", "rows have")
+        note = f" {they} a value that the recoding does not know." if unseen_rows else ""
         raise Infeasible(
             f"no region has {_asked(spec)} in the new data, so nothing can be released.{note} "
             "Wait for more data, or make a release of its own."

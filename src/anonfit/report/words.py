@@ -11,6 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from anonfit import errors
 from anonfit.privacy.catalogue import MODELS
 from anonfit.privacy.likeness import MaxConfidence
 
@@ -71,7 +72,7 @@ def joined(names: Sequence[str]) -> str:
 
 def counted(number: Any, singular: str, plural: str = "") -> str:
     """A number of things, such as `1 selection` or `3 selections`."""
-    return f"{value_text(number)} {singular if number == 1 else plural or f'{singular}s'}"
+    return errors.counted(number if isinstance(number, int) else value_text(number), singular, plural)
 
 
 @cache
