@@ -144,7 +144,7 @@ def test_a_table_by_its_address_alone(people, postgresql, mariadb, sqlite_file, 
     for address in addresses:
         assert named_source(address).names() == tuple(people.columns)
         check(people, address, "memory")
-        with pytest.raises(SpecError, match="its tables are .*(persons|the people)"):
+        with pytest.raises(SpecError, match="its tables are '"):
             named_source(address.partition("#")[0])
 
 
