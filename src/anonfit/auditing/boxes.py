@@ -270,16 +270,36 @@ class LabelBoxes:
     """Groups that several regions have in common; of these some may be withheld and others not. None: there is none."""
 
 
+Runs = tuple[IntArray, IntArray]
+"""(run, end) The first and last cells of the runs of some sets; (set) where the runs of each begin, and those of the
+last end."""
+
+
 def box_space(axes: Sequence[Axis], sets: Sequence[Sequence[ValueSet | None]], label_of_group: IntArray) -> LabelBoxes:
     """The boxes of groups: `label_of_group` (group, axis) points into `sets[axis]`; an unread label makes no box."""
-    starts, runs, offsets = [0], [], []
+    runs_of_axis = []
     for axis, of_axis in zip(axes, sets, strict=True):
-        offsets.append(len(starts) - 1)
+        runs: list[Run] = []
+        begins = [0]
         for values in of_axis:
             runs.extend([] if values is None else axis.runs(values))
-            starts.append(len(runs))
-    start_array = np.array(starts, np.int32)
-    run_array = np.array(runs, np.int32).reshape(-1, 2)
+            begins.append(len(runs))
+        runs_of_axis.append((np.array(runs, np.int64).reshape(-1, 2), np.array(begins, np.int64)))
+    return boxes_of_runs(axes, runs_of_axis, label_of_group)
+
+
+def boxes_of_runs(axes: Sequence[Axis], runs_of_axis: Sequence[Runs], label_of_group: IntArray) -> LabelBoxes:
+    """The boxes of groups: `label_of_group` (group, axis) points into the sets of cells of each axis; an empty one
+    makes no box.
+    """
+    starts, offsets, total = [np.zeros(1, np.int64)], [], 0
+    for runs, begins in runs_of_axis:
+        offsets.append(sum(map(len, starts)) - 1)
+        starts.append(begins[1:] + total)
+        total += len(runs)
+    start_array = np.concatenate(starts).astype(np.int32)
+    every = np.concatenate([np.empty((0, 2), np.int64), *(runs for runs, _ in runs_of_axis)])
+    run_array = np.ascontiguousarray(every, np.int32)
     labels = (label_of_group + np.array(offsets, np.int64)).astype(np.int32)
     filled = (np.diff(start_array) > 0)[labels].all(axis=1) if len(axes) else np.ones(len(labels), np.bool_)
     labels = np.ascontiguousarray(labels[filled])

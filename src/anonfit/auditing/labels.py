@@ -305,13 +305,19 @@ def speller(meaning: LabelMeaning, *, observed: bool) -> Callable[[str, ValueSet
     """A function that says whether a text, which was read as these values, and their cells, is spelled as their label
     must be.
     """
-    if meaning.type not in ("nominal", "ordinal") and meaning.tree is None:
-        return lambda text, values, _: text in _labels_of_line(values, meaning, observed=observed)
+    if meaning.has_ends:
+        return lambda text, values, _: text in labels_of_line(values, meaning, observed=observed)
+    label = labeller(meaning)
+    return lambda text, _, cells: cells is None or text == label(cells)
+
+
+def labeller(meaning: LabelMeaning) -> Callable[[Sequence[Run]], str | None]:
+    """A function that gives the label of some leaves or words; None where there is none."""
     tops = {} if meaning.tree is None else _tops(meaning.tree)
-    return lambda text, _, cells: cells is None or text == _label_of_cells(cells, meaning, tops)
+    return lambda cells: _label_of_cells(list(cells), meaning, tops)
 
 
-def _labels_of_line(values: ValueSet, meaning: LabelMeaning, *, observed: bool) -> list[str]:
+def labels_of_line(values: ValueSet, meaning: LabelMeaning, *, observed: bool) -> list[str]:
     """The label of an interval of numbers or dates; long whole numbers may have one of two forms."""
     low, high = meaning.domain
     domain = None if low is None or high is None else Interval(low, high, closed=True)

@@ -287,9 +287,19 @@ class LabelMeaning:
         return self.type == "nominal" or self.tree is not None
 
     @property
+    def has_ends(self) -> bool:
+        """Whether labels are ends on a line of numbers or dates."""
+        return self.type in ("continuous", "date") and self.tree is None
+
+    @property
     def is_whole(self) -> bool:
         """Whether values are whole numbers."""
         return self.scale == "whole" and self.tree is None
+
+    @property
+    def rising_cuts(self) -> tuple[Decimal, ...]:
+        """The cuts in their order."""
+        return _rising(self.cuts or frozenset())
 
     @property
     def whole_cuts(self) -> Mapping[Decimal, Decimal]:
@@ -322,6 +332,11 @@ class LabelMeaning:
     def scalar(self, text: str) -> Decimal | None:
         """The place on the line of a continuous or date column that a text states."""
         return moment(text) if self.type == "date" else number(text)
+
+
+@lru_cache(maxsize=1 << 10)
+def _rising(cuts: frozenset[Decimal]) -> tuple[Decimal, ...]:
+    return tuple(sorted(cuts))
 
 
 @lru_cache(maxsize=1 << 10)

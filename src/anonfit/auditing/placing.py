@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from anonfit.auditing.boxes import LabelBoxes
+from anonfit.auditing.boxes import LabelBoxes, overlapping_boxes
 from anonfit.auditing.coding import BoolArray
 from anonfit.auditing.reading import AuditedTable, is_text_file, open_table, require_columns
-from anonfit.auditing.regions import ObservedValues, observed_groups, read_representatives
+from anonfit.auditing.regions import ObservedValues, groups_of_regions, observed_groups, read_representatives
 from anonfit.auditing.released import (
     CellsOfGroups,
     Released,
@@ -116,6 +116,12 @@ def read_space(released: Released, request: Request, source: SourceRows | None) 
         meanings = {} if source is None else guess_meanings(released, source.table)
     if request.representatives and tree is not None:
         return *read_representatives(released, meanings, tree), None, None
+    tells_regions = request.is_release and tree is not None
+    known = groups_of_regions(released, meanings, tree) if tree is not None and request.regions == "domain" else None
+    if known is not None:
+        of_regions, none_of = known[0], dict.fromkeys(meanings, 0)
+        labels = LabelCheck(none_of, none_of, overlapping_boxes(of_regions), no_region=0)
+        return labels, of_regions, None, known[1] if tells_regions else None
     columns = read_columns(released, meanings, None if request.meanings is None else request.regions)
     if request.regions == "observed" and tree is not None:
         strangers, regions, seen = observed_groups(columns, tree, released.groups)
@@ -124,6 +130,5 @@ def read_space(released: Released, request: Request, source: SourceRows | None) 
     boxes = boxes_of(released, columns, without=left_out_groups(released, request))
     if request.meanings is None:
         return None, boxes, None, None
-    tells_regions = request.is_release and tree is not None
     cells = cells_of_groups(columns) if tells_regions else None
     return check_labels(columns, boxes, request.regions, tree), boxes, None, cells

@@ -258,26 +258,46 @@ Part = tuple[Run, ...]
 _NONE = np.empty(0, np.int64)
 
 
-def parts_of(tree: RegionTree | RegionGrid, name: str) -> tuple[list[Part], IntArray]:
-    """The different parts of a column, and the part of every region of a tree."""
+@dataclass(frozen=True, slots=True)
+class ColumnParts:
+    """The different parts of a column as runs of its cells, one part after the other."""
+
+    runs: IntArray  # (run, end) the first and the last cell
+    begins: IntArray  # (part) where its runs begin, and where those of the last end
+    of_region: IntArray  # the part of every region of a tree; of a grid there are none
+
+    @property
+    def count(self) -> int:
+        """How many parts there are."""
+        return len(self.begins) - 1
+
+    def listed(self) -> list[Part]:
+        """The runs of every part."""
+        runs = list(zip(*self.runs.T.tolist(), strict=True))
+        return [tuple(runs[begin:end]) for begin, end in pairwise(self.begins.tolist())]
+
+
+def parts_of(tree: RegionTree | RegionGrid, name: str) -> ColumnParts:
+    """The different parts of a column."""
     if isinstance(tree, RegionGrid):
-        return sorted(tree.parts[name]), _NONE
+        parts = sorted(tree.parts[name])
+        runs = np.array([run for part in parts for run in part], np.int64).reshape(-1, 2)
+        return ColumnParts(runs, np.array([0, *accumulate(map(len, parts))], np.int64), _NONE)
     place = tree.columns.index(name)
     if place not in tree.sets:
         size = int(tree.last[:, place].max(initial=0)) + 1
         ends, of_region = np.unique(
             tree.first[:, place].astype(np.int64) * size + tree.last[:, place], return_inverse=True
         )
-        return [(divmod(key, size),) for key in ends.tolist()], of_region
+        return ColumnParts(np.stack(np.divmod(ends, size), axis=1), np.arange(len(ends) + 1), of_region)
     bits = tree.sets[place]
     words = np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8))).view(np.int64)
     grouping = group_rows(pl.DataFrame(words), len(words))
     rows = bits[grouping.first]
     edges = np.diff(np.unpackbits(rows, axis=1).astype(np.int8), axis=1, prepend=0, append=0)
     part, low = np.nonzero(edges > 0)
-    runs = list(zip(low.tolist(), (np.nonzero(edges < 0)[1] - 1).tolist(), strict=True))
-    begins = np.searchsorted(part, np.arange(len(rows) + 1)).tolist()
-    return [tuple(runs[begin:end]) for begin, end in pairwise(begins)], grouping.of_row
+    runs = np.stack([low, np.nonzero(edges < 0)[1] - 1], axis=1)
+    return ColumnParts(runs, np.searchsorted(part, np.arange(len(rows) + 1)), grouping.of_row)
 
 
 _COLUMN = ("name", "type", "scale", "missing", "domain", "cuts", "intervals", "order", "other", "taxonomy")

@@ -19,7 +19,7 @@ from anonfit.auditing.coding import BoolArray, Coded, IntArray, as_numbers, dict
 from anonfit.auditing.labels import Run, ValueSet, cell_reader, read_bounds, read_label, speller
 from anonfit.auditing.meanings import LabelMeaning, LabelType
 from anonfit.auditing.reading import AuditedTable, reading_options, require_columns, unreadable
-from anonfit.auditing.recoding import RegionGrid, RegionTree, parts_of
+from anonfit.auditing.recoding import ColumnParts, RegionGrid, RegionTree, parts_of
 from anonfit.auditing.result import LabelCheck
 
 
@@ -350,20 +350,24 @@ def count_strangers(labels: CellsOfGroups, tree: RegionTree | RegionGrid, *, gro
     """
     if not tree.fits:
         return max(1, groups)
-    of_group, of_region, bounds = [], [], []
-    for name, (cells_of_label, label_of_group) in labels.items():
-        parts, part_of_region = parts_of(tree, name)
-        number = {part: place for place, part in enumerate(parts)}
+    parts = [parts_of(tree, name) for name in labels]
+    of_group = []
+    for held, (cells_of_label, label_of_group) in zip(parts, labels.values(), strict=True):
+        number = {part: place for place, part in enumerate(held.listed())}
         part_of_label = [-1 if cells is None else number.get(tuple(cells), -1) for cells in cells_of_label]
         of_group.append(np.array(part_of_label, np.int64)[label_of_group])
-        of_region.append(part_of_region)
-        bounds.append(max(1, len(parts)))
-    known = np.all([parts >= 0 for parts in of_group], axis=0)
-    count = int(np.count_nonzero(known))
-    if isinstance(tree, RegionGrid):  # every combination of parts is a region
+    return strangers_among(of_group, parts, is_grid=isinstance(tree, RegionGrid))
+
+
+def strangers_among(of_group: Sequence[IntArray], parts: Sequence[ColumnParts], *, is_grid: bool) -> int:
+    """How many groups are no region, by the part of each group in every column (-1: none)."""
+    known = np.all([held >= 0 for held in of_group], axis=0)
+    groups, count = len(known), int(np.count_nonzero(known))
+    if is_grid:  # every combination of parts is a region
         return groups - count
-    every = [np.concatenate([group[known], region]) for group, region in zip(of_group, of_region, strict=True)]
-    keys, _ = join_codes([Coded(codes, bound) for codes, bound in zip(every, bounds, strict=True)], len(every[0]))
+    every = [np.concatenate([group[known], held.of_region]) for group, held in zip(of_group, parts, strict=True)]
+    codes = [Coded(column, max(1, held.count)) for column, held in zip(every, parts, strict=True)]
+    keys, _ = join_codes(codes, len(every[0]))
     return groups - int(np.count_nonzero(np.isin(keys[:count], keys[count:])))
 
 
