@@ -25,6 +25,7 @@ from anonfit.auditing.coding import (
     dictionary,
     different,
     few_texts,
+    frequencies,
     numbered,
     numbered_few,
 )
@@ -196,3 +197,7 @@ def test_values_of_groups_are_counted(way: str, bound: int, several: bool, in_or
     assert different(found.value) == len(places)
     assert 0 not in found.value or 0 in codes
     assert (found.value == 0).sum() == sum(pair[1] == 0 for pair in slow)
+    frequent = frequencies(RowPersons(numbers=numbers), grouping, Coded(codes, bound), sizes=sizes)
+    assert frequent.most.tolist() == [max(slow[pair] for pair in slow if pair[0] == group) for group in range(groups)]
+    assert frequent.least == min(slow.values())
+    assert frequent.different == len(set(codes.tolist()))

@@ -309,6 +309,15 @@ class ValueCounts:
     persons: IntArray  # (pair)
 
 
+@dataclass(frozen=True, slots=True)
+class Frequencies:
+    """How often values of a column occur in groups."""
+
+    most: IntArray  # (group) the persons who have its most frequent value
+    least: int  # the fewest persons of a group who have one value
+    different: int  # how many different values there are
+
+
 def group_rows(frame: pl.DataFrame, rows: int) -> RowGroups:
     """Group by all columns; without columns all rows are one group. Neighbours that are equal are coded only once."""
     if not frame.width or not rows:
@@ -338,8 +347,8 @@ def persons_in_groups(persons: RowPersons, groups: IntArray, count: int) -> IntA
 def count_values(persons: RowPersons, grouping: RowGroups, column: Coded, *, sizes: IntArray) -> ValueCounts:
     """Persons per group and value of a column."""
     groups = grouping.of_row
-    are_rows, are_many = persons.numbers is None and persons.entities is None, len(groups) >= _FEW_ROWS
-    if are_rows and are_many and bool((groups[1:] >= groups[:-1]).all()):
+    are_rows = persons.numbers is None and persons.entities is None
+    if are_rows and _are_many_in_order(groups):
         return ValueCounts(sizes, *_count_in_order(groups, column))
     if grouping.count << _bits(column.bound) > _table_size(len(groups)):
         column = column.narrow()
@@ -351,6 +360,26 @@ def count_values(persons: RowPersons, grouping: RowGroups, column: Coded, *, siz
         codes, first = dense(keys)
         pairs, numbers = keys[first], persons_in_groups(persons, codes, len(first))
     return ValueCounts(sizes, pairs >> bits, pairs & ((1 << bits) - 1), numbers)
+
+
+def frequencies(persons: RowPersons, grouping: RowGroups, column: Coded, *, sizes: IntArray) -> Frequencies:
+    """How often values of a column occur in groups: less than `count_values` finds, in less time."""
+    from anonfit.auditing.kernels import frequent
+
+    groups, most = grouping.of_row, np.zeros(len(sizes), np.int64)
+    if persons.numbers is None and persons.entities is None and _are_many_in_order(groups):
+        column = column if column.bound <= _table_size(len(groups)) else column.narrow()
+        held, seen = np.zeros(column.bound, np.uint32), np.zeros(column.bound, np.uint8)
+        least = frequent(groups, column.codes, held, seen, most)
+        return Frequencies(most, least, int(np.count_nonzero(seen)))
+    counts = count_values(persons, grouping, column, sizes=sizes)
+    np.maximum.at(most, counts.group, counts.persons)
+    return Frequencies(most, int(counts.persons.min()) if len(counts.persons) else 0, different(counts.value))
+
+
+def _are_many_in_order(groups: IntArray) -> bool:
+    """Whether it is worth it, and possible, to go over rows group by group."""
+    return len(groups) >= _FEW_ROWS and bool((groups[1:] >= groups[:-1]).all())
 
 
 def _count_in_order(groups: IntArray, column: Coded) -> tuple[IntArray, IntArray, IntArray]:
@@ -382,13 +411,6 @@ def _count_pairs(groups: IntArray, codes: IntArray, bits: int) -> tuple[IntArray
     table = np.bincount(keys)
     pairs = np.flatnonzero(table != 0)  # of truth values it is several times faster
     return pairs, table[pairs]
-
-
-def most_frequent(counts: ValueCounts) -> IntArray:
-    """Per group, the persons who have its most frequent value."""
-    most = np.zeros(len(counts.sizes), np.int64)
-    np.maximum.at(most, counts.group, counts.persons)
-    return most
 
 
 def read_persons(frame: pl.DataFrame, *, entity: str | None, count: str | None) -> RowPersons:

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from anonfit.auditing import coding
-from anonfit.auditing.coding import BoolArray, Evidence, IntArray, RowGroups, RowPersons, ValueCounts
+from anonfit.auditing.coding import BoolArray, Coded, Evidence, IntArray, RowGroups, RowPersons
 from anonfit.auditing.hashing import HashShards
 from anonfit.auditing.models import measure_demands, unmeasured
 from anonfit.auditing.released import Released
@@ -141,12 +141,12 @@ class ColumnCounts:
         pairs = self._all()
         column = coding.coded_values(pairs.value, measured=self.measured)
         held = replace(evidence, grouping=replace(evidence.grouping, of_row=pairs.group), persons=pairs.persons)
-        counts = coding.count_values(held.persons, held.grouping, column, sizes=held.sizes)
-        inferred = _inferred(self.name, self.rows, counts=counts, sensitive=self.sensitive)
+        inferred = self._inferred(self.rows, held, column)
         raw = RawValues(pairs.value, column, self.text_file)
         if not self.demands:
             return inferred, []
         if not sets:
+            counts = coding.count_values(held.persons, held.grouping, column, sizes=held.sizes)
             return inferred, measure_demands(self.demands, raw, counts=counts, evidence=held)
         return inferred, [diversity for of_set in sets for diversity in self._within(of_set, held, raw)]
 
@@ -159,6 +159,20 @@ class ColumnCounts:
             replace(diversity, settings=diversity.settings | {"quasi_identifier": list(of_set.columns)})
             for diversity in measure_demands(self.demands, raw, counts=counts, evidence=held)
         ]
+
+    def _inferred(self, rows: int, evidence: Evidence, column: Coded) -> RawColumn:
+        """What groups tell of so many rows of the column; with entities a value counts for everyone who has it."""
+        sizes = evidence.sizes
+        found = coding.frequencies(evidence.persons, evidence.grouping, column, sizes=sizes)
+        filled = sizes > 0
+        return RawColumn(
+            self.name,
+            self.sensitive,
+            certain=share_of(sizes, filled & (found.most >= sizes)),
+            likely=share_of(sizes, filled & (10 * found.most >= 9 * sizes)),
+            smallest=found.least if rows else None,
+            distinct=CountedFigure(found.different / rows if rows else 0.0, rows),
+        )
 
     def _all(self) -> _Pairs:
         if len(self.pairs) == 1:
@@ -180,8 +194,8 @@ class ColumnCounts:
             groups = complete.group - int(complete.group.min())
             sizes = np.bincount(groups, weights=complete.persons.numbers).astype(np.int64)
             column = coding.coded_values(complete.value, measured=self.measured)
-            counts = coding.count_values(complete.persons, RowGroups(groups, len(sizes), _NONE), column, sizes=sizes)
-            self.complete.append(_inferred(self.name, len(groups), counts=counts, sensitive=self.sensitive))
+            held = Evidence(RowGroups(groups, len(sizes), _NONE), complete.persons, sizes)
+            self.complete.append(self._inferred(len(groups), held, column))
             self.values.add(complete.value.hash(seed=_SEED).to_numpy())
         self.pairs = [every.where(~is_complete)]
         self.held = len(self.pairs[0].group)
@@ -190,20 +204,6 @@ class ColumnCounts:
 def _plain(series: pl.Series) -> pl.Series:
     """Texts as such: batches have dictionaries of their own."""
     return series.cast(pl.String) if isinstance(series.dtype, (pl.Categorical, pl.Enum)) else series
-
-
-def _inferred(name: str, rows: int, *, counts: ValueCounts, sensitive: bool) -> RawColumn:
-    """What groups tell of a column of so many rows; with entities a value counts for everyone who has it."""
-    most = coding.most_frequent(counts)
-    filled = counts.sizes > 0
-    return RawColumn(
-        name,
-        sensitive,
-        certain=share_of(counts.sizes, filled & (most >= counts.sizes)),
-        likely=share_of(counts.sizes, filled & (10 * most >= 9 * counts.sizes)),
-        smallest=int(counts.persons.min()) if rows else None,
-        distinct=CountedFigure(coding.different(counts.value) / rows if rows else 0.0, rows),
-    )
 
 
 @dataclass(frozen=True, slots=True)

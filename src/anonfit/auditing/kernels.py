@@ -369,6 +369,26 @@ def _count_pairs(groups, codes, held, group_of, value_of, number_of):
     return count
 
 
+def _frequent(groups, codes, held, seen, most):
+    """Note for every group how often its most frequent code occurs, and which codes there are, where groups rise;
+    returns how often the rarest pair of a group and a code does. `held` and `seen` have room for every code, all 0.
+    """
+    row, least = 0, np.int64(len(groups))
+    while row < len(groups):
+        group, begin = groups[row], row
+        while row < len(groups) and groups[row] == group:
+            held[codes[row]] += 1
+            row += 1
+        for place in range(begin, row):
+            code = codes[place]
+            number = np.int64(held[code])
+            if number > 0:
+                most[group] = max(most[group], number)
+                least = number if number < least else least
+                held[code], seen[code] = 0, 1
+    return least
+
+
 _types: Any = numba
 # polars lends its memory, and nobody may write there.
 _KEYS, _BODY = (_types.types.Array(kind, 1, "C", readonly=True) for kind in (_types.uint64, _types.uint8))
@@ -384,6 +404,7 @@ _KERNELS: dict[str, Any] = {
     "overlapping": (_overlapping, "void(i4[:, ::1], i4[::1], i4[:, ::1], i4[::1], i4[:, ::1], u1[::1])"),
     "number": (_number, _types.int64(_KEYS, _types.int64[::1], _types.uint32[::1], _types.int64[::1])),
     "count_pairs": (_count_pairs, "i8(i8[::1], i8[::1], u4[::1], i8[::1], i8[::1], i8[::1])"),
+    "frequent": (_frequent, "i8(i8[::1], i8[::1], u4[::1], u1[::1], i8[::1])"),
     "numbers_end": (_numbers_end, _types.int64(_BODY, *[_types.int64] * 4, _types.int64[::1])),
 }
 

@@ -261,7 +261,7 @@ def _exposed(
     groups = int(of_row.max()) + 1
     sizes = coding.persons_in_groups(persons, of_row, groups)
     grouping = RowGroups(of_row, groups, of_row[:0])
-    most = coding.most_frequent(coding.count_values(persons, grouping, coding.coded_values(values), sizes=sizes))
+    most = coding.frequencies(persons, grouping, coding.coded_values(values), sizes=sizes).most
     # 85 % of 20 persons are 17, though 0.85 * 20 may come out a little larger.
     return tuple(
         ClassExposure(confidence, share_of(sizes, most >= confidence * sizes * (1 - 1e-12)))
