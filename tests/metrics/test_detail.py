@@ -56,6 +56,21 @@ def test_labels_that_overlap_are_spread_as_is_likeliest() -> None:
     assert shares == pytest.approx([0.75, 0.25], abs=1e-3)
 
 
+@pytest.mark.parametrize("seed", range(200))
+def test_shares_of_classes_found_together_are_those_of_each_alone(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    size, runs, sets, classes = (int(random.integers(*ends)) for ends in ((1, 40), (0, 9), (0, 9), (1, 6)))
+    ends = np.sort(random.integers(0, size, (runs, 2)), axis=1)
+    bits = np.packbits(random.random((sets, size)) < 0.4, axis=1)
+    persons = random.integers(0, 9, (classes, runs + sets)) * (random.random((classes, runs + sets)) < 0.6)
+    labels = detail.ColumnLabels(ends[:, 0], ends[:, 1], bits, persons)
+    together = detail.cell_shares(labels, size)
+    for own, shares in zip(persons, together, strict=True):
+        has = own > 0
+        alone = detail.ColumnLabels(ends[has[:runs], 0], ends[has[:runs], 1], bits[has[runs:]], own[has])
+        assert shares.tolist() == detail.cell_shares(alone, size).tolist()
+
+
 def plain(recoding: Recoding, frame: pl.DataFrame, column: int) -> tuple[float, dict[tuple[int, ...], int]]:
     """What a label rules out, cell by cell and person by person."""
     size = recoding.columns[column].size

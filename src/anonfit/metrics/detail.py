@@ -10,6 +10,7 @@ cuts and cells, never from records; the persons of a region are those of a group
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -75,7 +76,7 @@ class ColumnLabels:
     first: Integers  # (run,)
     last: Integers  # (run,)
     sets: NDArray[np.uint8]  # (set, byte)
-    persons: Integers  # (label,) of the runs, then of the sets
+    persons: Integers  # (label,) of the runs, then of the sets; or (class, label)
 
     def cells(self, label: int, size: int) -> Sequence[int]:
         """The cells of a label."""
@@ -86,25 +87,38 @@ class ColumnLabels:
 
 
 def labels_of(boxes: Boxes, nodes: AnyIntegers, column: int, size: int, persons: Integers) -> ColumnLabels:
-    """The labels of a column. Keys are counted, not sorted, where there are few possible ones."""
+    """The labels of a column, and the persons of each, of which regions hold so many: (region,), or (class, region)."""
     keys = boxes.first[nodes, column].astype(np.int64) * size + boxes.last[nodes, column]
     column_sets = boxes.sets_of.get(column)
     number = np.full(len(nodes), -1) if column_sets is None else column_sets.of_node[nodes]
     runs, by_set = number < 0, number >= 0
-    keys, held = _counted(keys[runs], persons[runs], size * size)
-    sets, held_by_set = _counted(number[by_set].astype(np.int64), persons[by_set], DENSE)
+    keys, held = _counted(keys[runs], persons[..., runs], size * size)
+    sets, held_by_set = _counted(number[by_set].astype(np.int64), persons[..., by_set], DENSE)
     bits = np.zeros((0, 1), np.uint8) if column_sets is None else column_sets.bits[sets]
-    return ColumnLabels(keys // size, keys % size, bits, np.concatenate([held, held_by_set]))
+    return ColumnLabels(keys // size, keys % size, bits, np.concatenate([held, held_by_set], axis=-1))
 
 
 def _counted(keys: Integers, persons: Integers, size: int) -> tuple[Integers, Integers]:
-    """The different keys, all below `size`, and the persons of each."""
+    """The different keys, all below `size`, and the persons of each. They are counted, not sorted, where there are few
+    possible ones.
+    """
     if size <= min(DENSE, 16 * len(keys)):
-        total = np.bincount(keys, weights=persons).astype(np.int64)
-        different = np.flatnonzero(total)
-        return different, total[different]
-    different, which = np.unique(keys, return_inverse=True)
-    return different, np.bincount(which, weights=persons, minlength=len(different)).astype(np.int64)
+        different = np.flatnonzero(np.bincount(keys))
+        place = np.empty(size, np.int64)
+        place[different] = np.arange(len(different))
+        which = place[keys]
+    else:
+        different, which = np.unique(keys, return_inverse=True)
+    return different, _binned(which, persons, len(different)).astype(np.int64)
+
+
+def _binned(places: Integers, weights: NDArray[Any], size: int) -> Floats:
+    """The sum of weights, (…, item), in each of `size` places, of which every item has one: (…, place)."""
+    rows = weights.reshape(math.prod(weights.shape[:-1]), -1)
+    if len(rows) > 1:
+        places = (np.arange(len(rows))[:, None] * size + places).ravel()
+    sums = np.bincount(places, weights=rows.ravel(), minlength=len(rows) * size)
+    return sums.reshape(*weights.shape[:-1], size).astype(np.float64, copy=False)
 
 
 def _detail(column: RecodedColumn, labels: ColumnLabels) -> Detail:
@@ -128,16 +142,16 @@ def _detail(column: RecodedColumn, labels: ColumnLabels) -> Detail:
 
 
 def cell_shares(labels: ColumnLabels, size: int) -> Floats:
-    """The likeliest share of all persons in each cell of a column. (cell,)"""
-    shares = np.full(size, 1 / size)
-    total = float(labels.persons.sum())
-    if size == 1 or total == 0:
+    """The likeliest share of all persons, or of those of each class, in each cell of a column. (…, cell)"""
+    total = labels.persons.sum(axis=-1, keepdims=True, dtype=np.float64)
+    uniform = shares = np.full((*labels.persons.shape[:-1], size), 1 / size)
+    if size == 1 or not total.any():
         return shares
     fit = _Fit(labels, size)
     for _ in range(fit.rounds):
         fitting = fit.sums(shares)
-        shares = shares * fit.spread(labels.persons / np.maximum(fitting, SMALLEST)) / total
-    return shares
+        shares = shares * fit.spread(labels.persons / np.maximum(fitting, SMALLEST)) / np.maximum(total, 1.0)
+    return shares if total.all() else np.where(total > 0, shares, uniform)
 
 
 class _Fit:
@@ -160,23 +174,24 @@ class _Fit:
             yield number + block.start, cell
 
     def sums(self, of_cell: Floats) -> Floats:
-        """The sum over the cells of each label. (label,)"""
-        before = np.append(0.0, np.cumsum(of_cell))
-        runs = before[self.labels.last + 1] - before[self.labels.first]
-        sets = np.zeros(len(self.labels.sets))
+        """The sum over the cells of each label, of (…, cell): (…, label)."""
+        labels = self.labels
+        before = np.zeros((*of_cell.shape[:-1], self.size + 1))
+        np.cumsum(of_cell, axis=-1, out=before[..., 1:])
+        runs = before[..., labels.last + 1] - before[..., labels.first]
+        sets = np.zeros((*of_cell.shape[:-1], len(labels.sets)))
         for number, cell in self._pairs():
-            sets += np.bincount(number, weights=of_cell[cell], minlength=len(sets))
-        return np.concatenate([runs, sets])
+            sets += _binned(number, of_cell[..., cell], len(labels.sets))
+        return np.concatenate([runs, sets], axis=-1)
 
     def spread(self, of_label: Floats) -> Floats:
-        """The sum over the labels that hold each cell. (cell,)"""
+        """The sum over the labels that hold each cell, of (…, label): (…, cell)."""
         labels = self.labels
-        of_run, of_set = of_label[: len(labels.first)], of_label[len(labels.first) :]
-        steps = np.bincount(labels.first, weights=of_run, minlength=self.size + 1)
-        steps = steps - np.bincount(labels.last + 1, weights=of_run, minlength=self.size + 1)
-        sums: Floats = np.cumsum(steps, dtype=np.float64)[: self.size]
+        of_run, of_set = of_label[..., : len(labels.first)], of_label[..., len(labels.first) :]
+        steps = _binned(labels.first, of_run, self.size + 1) - _binned(labels.last + 1, of_run, self.size + 1)
+        sums: Floats = np.cumsum(steps, axis=-1)[..., : self.size]
         for number, cell in self._pairs():
-            sums = sums + np.bincount(cell, weights=of_set[number], minlength=self.size)
+            sums = sums + _binned(cell, of_set[..., number], self.size)
         return np.maximum(sums, 0.0)
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from anonfit.engines.tree import Parts, blocks_of, unpacked
 from anonfit.metrics.arrays import AnyIntegers, Flags, Floats, Integers
-from anonfit.metrics.detail import cell_shares, labels_of
+from anonfit.metrics.detail import MANY, cell_shares, labels_of
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.schema import Persons
 
@@ -280,12 +280,10 @@ def learn(
         scores = np.log(held[at])  # (person, class)
     for column, part in enumerate(recoding.columns):
         parts, mine = recoding.boxes.parts(used[at], column), cells[column][asked].astype(np.int64)
-        whole = _shares(recoding, used[some], column, held[some].sum(axis=1))
-        for code, persons in enumerate(held[some].T):
-            # Of a class of few persons little can be learned: one person more has what all have.
-            shares = (_shares(recoding, used[some], column, persons) * persons.sum() + whole) / (persons.sum() + 1)
-            inside = _sums(parts, shares, part.size)[parts.of_node]
-            scores[:, code] += np.log(np.maximum(shares[mine], SMALLEST) / np.maximum(inside, SMALLEST))
+        shares = _shares(recoding, used[some], column, held[some].T)
+        for code, own in enumerate(shares):
+            inside = _sums(parts, own, part.size)[parts.of_node]
+            scores[:, code] += np.log(np.maximum(own[mine], SMALLEST) / np.maximum(inside, SMALLEST))
     # To be sure of a rare class means of one of many: of nothing.
     named = min(held.shape[1], MOST_CLASSES)
     likely = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -323,12 +321,21 @@ def _held(secret: Secret, records: ReleasedRecords, group: Integers, groups: int
 
 
 def _shares(recoding: Recoding, used: NDArray[Any], column: int, persons: Floats) -> Floats:
-    """The likeliest distribution over the cells of a column of persons in these groups. (cell,)"""
-    some = np.flatnonzero(persons)
-    labels = labels_of(
-        recoding.boxes, used[some], column, recoding.columns[column].size, persons[some].astype(np.int64)
-    )
-    return cell_shares(labels, recoding.columns[column].size)
+    """The likeliest distribution over the cells of a column of the persons of each class, of whom groups have so many,
+    (class, group): (class, cell). Of a class of few persons little can be learned: one person more has what all have.
+    """
+    size, number = recoding.columns[column].size, persons.sum(axis=1)
+    found = np.empty((len(persons) + 1, size))
+    every = np.concatenate([persons, persons.sum(axis=0, keepdims=True)]).astype(np.int64)
+    sets = recoding.boxes.sets_of.get(column)
+    together = max(1, MANY // (size * max(1, 0 if sets is None else len(sets.bits))))
+    for start in range(0, len(every), together):
+        own = every[start : start + together]
+        some = np.flatnonzero(own.any(axis=0))
+        labels = labels_of(recoding.boxes, used[some], column, size, own[:, some])
+        found[start : start + together] = cell_shares(labels, size)
+    shares: Floats = (found[:-1] * number[:, None] + found[-1]) / (number[:, None] + 1)
+    return shares
 
 
 def _sums(parts: Parts, shares: Floats, size: int) -> Floats:
