@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One command that measures speed and memory as ratios, everything interleaved in one run, and writes RESULTS.md.
 
-.venv/bin/pip install '.[benchmark]' && .venv/bin/python benchmarks/run.py
+.venv/bin/pip install '.[benchmark]' ./papers && .venv/bin/python benchmarks/run.py
 .venv/bin/python benchmarks/run.py --largest 1000000      # without the ten million rows
 .venv/bin/python benchmarks/run.py --only tdr             # measures one section anew, and puts it in its place
 """
