@@ -12,7 +12,7 @@ import ctypes
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from io import BytesIO
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, pairwise
 from mmap import mmap
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import polars as pl
 
 from anonfit.auditing import arrow_messages
 from anonfit.auditing.arrow_messages import UNKNOWN, UNREFERRED, UNUSED, FlatBuffer, FlatTable, bytes_of
+from anonfit.auditing.text_fields import NO_WHOLE, columns_of_fields
 
 _ROWS_AT_ONCE = 1 << 18
 _MOMENT = r"^(-?\d{4,}-\d\d-\d\d)?T?(\d\d:\d\d:\d\d(\.\d+)?)?([+-]\d{4})?$"
@@ -48,21 +49,30 @@ def csv_faults(path: Path, texts: Collection[str] | None, form: ReadForm) -> set
     """A text file is, byte for byte, what is written of its own fields."""
     fault = {"lines that are no rows of the table"}
     lazy = pl.scan_csv(path, separator=form.delimiter, infer_schema=False, glob=False, with_column_names=unquoted)
-    rows = lazy.collect_batches(chunk_size=_ROWS_AT_ONCE, maintain_order=True, engine="streaming")
+    header = BytesIO()
+    lazy.head(0).collect().write_csv(header, separator=form.delimiter, include_bom=form.bom)
     spellings: dict[str, set[str]] = {}
     with path.open("rb") as file:
-        for place, batch in enumerate(chain([lazy.head(0).collect()], rows)):
-            written = BytesIO()
-            first = place == 0
-            batch.write_csv(written, separator=form.delimiter, include_header=first, include_bom=first and form.bom)
-            if file.read(written.tell()) != written.getvalue():
-                return fault
-            values = [] if texts is None else [series for series in batch.get_columns() if series.name not in texts]
-            for series in values:
+        if file.read(header.tell()) != header.getvalue():
+            return fault
+        columns = lazy.collect_schema().names()
+        values = [] if texts is None else [name for name in columns if name not in texts]
+        found = columns_of_fields(path, header.tell(), form.delimiter, len(columns))
+        if found is not None:  # all is written as it must be, and whole numbers in their one spelling
+            values = [name for name, what in zip(columns, found, strict=True) if name in values and what & NO_WHOLE]
+            lazy = lazy.select(values)
+        rows = lazy.collect_batches(chunk_size=_ROWS_AT_ONCE, maintain_order=True, engine="streaming")
+        for batch in rows if values or found is None else ():
+            if found is None:
+                written = BytesIO()
+                batch.write_csv(written, separator=form.delimiter, include_header=False)
+                if file.read(written.tell()) != written.getvalue():
+                    return fault
+            for series in batch.select(values).get_columns():
                 if series.null_count() < len(series):
                     plain = series if form.decimal == "." else _with_points(series)
                     spellings.setdefault(series.name, set()).add(_spelling(plain))
-        if file.read(1):
+        if found is None and file.read(1):
             return fault
     several = [name for name, ways in spellings.items() if len(ways) > 1 or "" in ways]
     return {"values that are spelled in several ways"} if several else set()

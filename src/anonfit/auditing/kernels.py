@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled loops of the audit: the numbers of equal keys, how often values occur in groups (`coding.py`), a tree of
-cuts over released boxes and the way of rows down that tree (`boxes.py`, which explains the arrays); those over pages of
-Parquet are in `page_kernels.py`. Each is compiled when it is first asked for: a table without a source needs only
-some of them."""
+cuts over released boxes and the way of rows down that tree (`boxes.py`, which explains the arrays). Those over pages of
+Parquet are in `page_kernels.py`, over fields of a text file in `field_kernels.py`. Each is compiled when it is first
+asked for: a table without a source needs only some of them."""
 
 # mypy: allow-untyped-defs, allow-untyped-calls
 
@@ -14,6 +14,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from anonfit.auditing.field_kernels import fields_end as _fields_end
 from anonfit.auditing.page_kernels import numbers_end as _numbers_end
 from anonfit.runtime.compiling import inner, kernel
 
@@ -405,6 +406,7 @@ _KERNELS: dict[str, Any] = {
     "number": (_number, _types.int64(_KEYS, _types.int64[::1], _types.uint32[::1], _types.int64[::1])),
     "count_pairs": (_count_pairs, "i8(i8[::1], i8[::1], u4[::1], i8[::1], i8[::1], i8[::1])"),
     "frequent": (_frequent, "i8(i8[::1], i8[::1], u4[::1], u1[::1], i8[::1])"),
+    "fields_end": (_fields_end, _types.int64(_BODY, *[_types.int64] * 3, _types.uint8[::1])),
     "numbers_end": (_numbers_end, _types.int64(_BODY, *[_types.int64] * 4, _types.int64[::1])),
 }
 

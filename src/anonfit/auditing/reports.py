@@ -6,7 +6,7 @@ of utility, is named as not recounted."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from anonfit.auditing.reading import is_text_file, open_table
 from anonfit.auditing.recoding import read_meanings
 from anonfit.auditing.report_shape import Derived, Json, Retell, alike, as_recounted, as_retold, entries, listed_objects
 from anonfit.auditing.result import DROPPED, JOINT, SUPPRESSION, UNKNOWN_PERSONS, WITHHELD, Audit, Finding
+from anonfit.auditing.text_fields import FORMULA, columns_of_fields
 from anonfit.errors import RecodingError
 
 _OF_PERSONS = ("k", "persons", "counted", "sizes", "sets", "prosecutor", "marketer", "raw_columns", "diversity")
@@ -145,9 +146,18 @@ def _formulas(folder: Folder) -> list[str]:
     if not is_text_file(folder.table):
         return []
     table = open_table(folder.table, missing=(), lazily=True)
-    texts = [_has_formula(by_name(name).as_expr()).alias(name) for name in table.names if name in folder.texts]
+    suspects = [name for name in _begun_as_formulas(folder, table.names) if name in folder.texts]
+    texts = [_has_formula(by_name(name).as_expr()).alias(name) for name in suspects]
     in_column = table.lazy.select(texts).collect(engine="streaming").row(0, named=True) if texts else {}
     return [name for name in table.names if in_column.get(name) or pl.select(_has_formula(pl.lit(name))).item()]
+
+
+def _begun_as_formulas(folder: Folder, columns: Sequence[str]) -> Sequence[str]:
+    """The columns in which some field may begin as formulas do: all of them where that takes reading them."""
+    with folder.data.open("rb") as file:
+        header = file.readline()
+    found = columns_of_fields(folder.data, len(header), folder.form.delimiter, len(columns))
+    return columns if found is None else [name for name, what in zip(columns, found, strict=True) if what & FORMULA]
 
 
 def _has_formula(texts: pl.Expr) -> pl.Expr:

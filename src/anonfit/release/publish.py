@@ -260,8 +260,10 @@ def _audited_by_others(folder: Path, *, audit: Audit, recoding: Recoding) -> Non
     """
     from anonfit.auditing.reports import check_published
 
-    folders.load_folder(folder, rows=False, recoding=recoding)
-    findings = check_published(folder, audit, partial(folders.expected_report, recoding=recoding))
+    with ThreadPoolExecutor(1) as pool:  # hashing needs a core for a while, and leaves the other free
+        loading = pool.submit(folders.load_folder, folder, rows=False, recoding=recoding)
+        findings = check_published(folder, audit, partial(folders.expected_report, recoding=recoding))
+        loading.result()
     require_passed(replaced(audit, findings=findings))
 
 

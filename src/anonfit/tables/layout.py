@@ -57,7 +57,7 @@ def given_layout(settings: Any) -> dict[str, Any]:
 
 
 BLANKS = " \u00a0"  # what may stand around a text and is no part of it
-PIECE = 1 << 24  # bytes of a file that are looked at in one go
+PIECE = 1 << 20  # bytes of a file that are looked at in one go: what is made of them stays near the processor
 SAMPLE = 1 << 16
 SAMPLE_LINES = 20
 LONGEST_HEAD = 1 << 25  # bytes that are read to see whole lines, however long they are
