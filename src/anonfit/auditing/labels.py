@@ -314,7 +314,9 @@ def speller(meaning: LabelMeaning, *, observed: bool) -> Callable[[str, ValueSet
 def labeller(meaning: LabelMeaning) -> Callable[[Sequence[Run]], str | None]:
     """A function that gives the label of some leaves or words; None where there is none."""
     tops = {} if meaning.tree is None else _tops(meaning.tree)
-    return lambda cells: _label_of_cells(list(cells), meaning, tops)
+    is_flat = all(len(names) == 1 for names in tops.values())
+    leaves = [tops[leaf][0][1] for leaf in range(len(tops))] if is_flat else []
+    return lambda cells: _label_of_cells(list(cells), meaning, tops, leaves)
 
 
 def labels_of_line(values: ValueSet, meaning: LabelMeaning, *, observed: bool) -> list[str]:
@@ -377,8 +379,10 @@ def spelled_scalars(value: Decimal, kind: str, scale: str | None) -> list[str]:
     return [moment_of_day.isoformat() + (f".{digits}" if digits.strip("0") else "")]
 
 
-def _label_of_cells(runs: list[Run], meaning: LabelMeaning, tops: Tops) -> str | None:
-    """The label of some leaves or words; None where there is none."""
+def _label_of_cells(runs: list[Run], meaning: LabelMeaning, tops: Tops, leaves: list[str]) -> str | None:
+    """The label of some leaves or words; None where there is none. `leaves` are those of a tree that has no other nodes
+    below its root.
+    """
     shift, count, order = int(bool(meaning.missing)), meaning.cells, meaning.order
     if runs == [(0, count - 1)]:
         return "*"
@@ -389,7 +393,7 @@ def _label_of_cells(runs: list[Run], meaning: LabelMeaning, tops: Tops) -> str |
     if known == [(0, count - shift - 1)]:
         return "not missing"
     if meaning.tree is not None:
-        return missing + _spelled_names(known, tops)
+        return missing + _spelled_names(known, tops, leaves)
     if len(known) > 1:
         return None
     low, high = known[0]
@@ -401,10 +405,13 @@ def _label_of_cells(runs: list[Run], meaning: LabelMeaning, tops: Tops) -> str |
     return missing + (f"≥ {first}" if after is None else f"[{first}, {after})")
 
 
-def _spelled_names(runs: list[Run], tops: Tops) -> str:
+def _spelled_names(runs: list[Run], tops: Tops, leaves: list[str]) -> str:
     """The fewest names of a taxonomy that are exactly these leaves."""
     names = []
     for low, high in runs:
+        if leaves and high < len(leaves):
+            names += leaves[low : high + 1]
+            continue
         while low <= high:
             for last, name in tops[low]:  # the largest node first; the leaf itself is the last of them
                 if last <= high:

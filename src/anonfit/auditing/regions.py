@@ -260,15 +260,14 @@ def groups_of_regions(
 
 def _parts_of_labels(labels: pl.Series, parts: ColumnParts, meaning: LabelMeaning) -> IntArray | None:
     """The part that each label says; None if some label is that of no part, or of two."""
-    label_of = labeller(meaning)
-    part_of: dict[str | None, int] = {}
-    spelled = 0
-    for place, part in enumerate(parts.listed()):
-        texts = (
-            labels_of_line(value_set(part, meaning), meaning, observed=False) if meaning.has_ends else [label_of(part)]
-        )
-        part_of.update(dict.fromkeys(texts, place))
-        spelled += len(set(texts))
+    listed = parts.listed()
+    part_of: dict[str | None, int]
+    if meaning.has_ends:
+        texts = [set(labels_of_line(value_set(part, meaning), meaning, observed=False)) for part in listed]
+        part_of, spelled = {text: place for place, own in enumerate(texts) for text in own}, sum(map(len, texts))
+    else:
+        label_of = labeller(meaning)
+        part_of, spelled = {label_of(part): place for place, part in enumerate(listed)}, len(listed)
     if len(part_of) < spelled or None in part_of:
         return None
     codes, found = distinct_texts(labels)

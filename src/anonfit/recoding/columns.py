@@ -101,7 +101,7 @@ class Covers:
 
     def _label(self, nodes: list[int]) -> str:
         if len(nodes) != 1:
-            return "{" + ", ".join(self._texts[node] for node in nodes) + "}"
+            return "{" + ", ".join(map(self._texts.__getitem__, nodes)) + "}"
         # A name alone that is an interval stands as it is: no other nominal label begins like it.
         name = self._names[nodes[0]]
         return name if _INTERVAL.fullmatch(name) else self._texts[nodes[0]]

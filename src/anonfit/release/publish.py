@@ -198,11 +198,11 @@ def publish_draft(
         # Hashing needs a core for a while, and writing leaves one free.
         with ThreadPoolExecutor(2) as pool:
             recoding = pool.submit(_written_recoding, draft.recoding, folder / "recoding.json")
+            measured = pool.submit(measure_draft, draft, ks=ks) if _measures_early(draft) else None
             source = pool.submit(source_hash, draft.spec)
             _write(draft, data, kind)
             stage("Auditing")
             written = pool.submit(_stored_hash, data)
-            measured = pool.submit(measure_draft, draft, ks=ks) if _measures_early(draft) else None
             audit = _audit_file(draft, data)
             require_passed(audit)
             if spec.method.capabilities.refines and not (draft.extends or spec.privacy.quasi_identifiers):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -68,14 +69,18 @@ def read_source(spec: Spec, source: Any) -> tuple[Schema, pl.DataFrame]:
     return schema, read_table(source, options)
 
 
-def _notices(engine: Engine, schema: Schema, source: Any, options: ReadOptions) -> tuple[str, ...]:
-    """What was guessed when the source was read, and what is doubtful about values that are to be released."""
+def _first_rows(engine: Engine) -> pl.DataFrame:
+    """All rows, or of a table that is not in memory the first ones."""
     from polars.exceptions import PolarsError
 
     try:
-        rows = engine.frame if isinstance(engine, InMemory) else engine.scan.head(MOST_ROWS).collect()
+        return engine.frame if isinstance(engine, InMemory) else engine.scan.head(MOST_ROWS).collect()
     except PolarsError as error:  # whose text may hold values
         raise DataError(f"the rows of the source cannot be read: {type(error).__name__}; it may be damaged.") from None
+
+
+def _notices(rows: pl.DataFrame, schema: Schema, source: Any, options: ReadOptions) -> tuple[str, ...]:
+    """What was guessed when the source was read, and what is doubtful about values that are to be released."""
     doubts = suspicions_of(rows, [name for name in bind.released_names(schema) if name in rows.columns])
     return (*notices_of(source, options), *(doubt.sentence for doubt in doubts))
 
@@ -103,9 +108,10 @@ def make(
     with stack:
         folder = Path() if here else stack.enter_context(spill_folder(engines.spill_place(spec)))
         stage("Reading")
-        with engines.opened(name, spec, schema, source, options, folder, threads=threads) as engine:
+        opened = engines.opened(name, spec, schema, source, options, folder, threads=threads)
+        with opened as engine, ThreadPoolExecutor(1) as pool:  # for what can be looked at beside growing
             engines.check_raw(engine, spec, schema)
-            notices = _notices(engine, schema, source, options)
+            noticing = pool.submit(_notices, _first_rows(engine), schema, source, options)
             if not ready:  # whatever can be refused before that is refused
                 engines.prepare(stage, **kernels, ahead=False)
             asked: tuple[Asked, ...] = ()
@@ -133,7 +139,7 @@ def make(
             exploration=exploration,
             engine=engine.name,
             engine_reason=reason,
-            notices=notices,
+            notices=noticing.result(),
         )
         if isinstance(engine, InMemory):
             nodes, answers, selections = _nodes(result, engine.rows), result.answers, bind.workload_of(spec).selections
