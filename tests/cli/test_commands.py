@@ -207,10 +207,10 @@ def test_demo_shows_the_same_k_blind_and_for_the_purpose(tmp_path: Path) -> None
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
     purpose = found(result)["purpose"]
-    assert purpose["held_out_rows"] == 6667
+    assert purpose["held_out_rows"] == 3000
     accuracy = purpose["accuracy"]
     assert accuracy["most_frequent"] < accuracy["blind"] < accuracy["purpose"]
-    assert purpose["gain"] == pytest.approx(accuracy["purpose"] - accuracy["blind"])
+    assert purpose["gain"] == pytest.approx(accuracy["purpose"] - accuracy["blind"], abs=1.1e-3)  # shares are rounded
     assert purpose["gain"] > purpose["noise"] > 0
     assert purpose["gained"] is True
 

@@ -1,75 +1,76 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The small learner over regions, and what counts as a gain."""
+"""What regions tell of rows that were put aside, and what counts as a gain."""
 
 from __future__ import annotations
 
 import math
+from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-import anonfit as af
-from anonfit.metrics.holdout import RegionLearner, paired_gain
-from anonfit.metrics.workload import LEAN
-from anonfit.recoding.recoding import Recoding
+from anonfit.algorithms.demands import Demands
+from anonfit.metrics.holdout import Holdout, HoldoutRequest, paired_gain
+from anonfit.metrics.workload import LEAN, coded_targets
+from anonfit.tables.scales import CutPoints
+from anonfit.tables.schema import Column, ColumnType, Role, Schema, persons_in
+from anonfit.tables.taxonomy import Taxonomy
+from anonfit.workload.targets import TargetRequest, Workload
+
+PLACES = {"name": "*", "children": [{"name": "x"}, {"name": "y"}, {"name": "z"}]}
 
 
-def recoding(ages: list[int], k: int) -> Recoding:
-    return af.anonymize(pl.DataFrame({"age": ages}), quasi_identifiers=["age"], k=k).recoding
+def says(known: pl.DataFrame, others: pl.DataFrame, k: int) -> list[bool]:
+    """Whether the class of each of the others is what regions of the known rows say."""
+    name = known.columns[0]
+    of_names = known[name].dtype == pl.String
+    kind, tree = (ColumnType.NOMINAL, Taxonomy.from_tree(PLACES)) if of_names else (None, None)
+    schema = Schema((Column(name, Role.QUASI_IDENTIFIER, kind, taxonomy=tree), Column("class", Role.TARGET)))
+    workload = Workload(targets=(TargetRequest("class"),), criterion="median")
+    persons: Any = partial(persons_in, schema)
+    request = HoldoutRequest(schema, known, persons, Demands(k), workload, CutPoints.SIMPLEST, seed=0)
+    frame = pl.concat([known, others], how="vertical_relaxed")
+    held = Holdout(request, known, others, coded_targets(workload, schema, frame))
+    regions = held.regions(workload)
+    assert regions is not None
+    return (held.judge(regions)[0].misses == 0).tolist()
+
+
+def of_ages(ages: list[int], classes: list[str | None]) -> pl.DataFrame:
+    return pl.DataFrame({"age": ages, "class": classes})
 
 
 def test_a_large_region_says_its_most_frequent_class() -> None:
-    ages = [20] * 300 + [60] * 300
-    known = pl.DataFrame({"age": ages, "class": ["a"] * 200 + ["b"] * 100 + ["a"] * 100 + ["b"] * 200})
-    learner = RegionLearner.taught(recoding(ages, 300), known, "class")
-    assert learner.predict(pl.DataFrame({"age": [5, 20, 60, 99]})).to_list() == ["a", "a", "b", "b"]
+    known = of_ages([20] * 300 + [60] * 300, ["a"] * 200 + ["b"] * 100 + ["a"] * 100 + ["b"] * 200)
+    others = of_ages([5, 20, 60, 99] * 2, ["a"] * 4 + ["b"] * 4)
+    assert says(known, others, 300) == [True, True, False, False, False, False, True, True]
 
 
 def test_a_small_region_leans_on_the_one_it_was_cut_from() -> None:
     # Of 104 rows 100 are a; the four at 60 are b: (4 + 100 * 4 / 104) / 104 is less than a half.
-    ages = [20] * LEAN + [60] * 4
-    known = pl.DataFrame({"age": ages, "class": ["a"] * LEAN + ["b"] * 4})
-    learner = RegionLearner.taught(recoding(ages, 4), known, "class")
-    assert learner.predict(pl.DataFrame({"age": [60]})).to_list() == ["a"]
+    known = of_ages([20] * LEAN + [60] * 4, ["a"] * LEAN + ["b"] * 4)
+    assert says(known, of_ages([60], ["a"]), 4) == [True]
     # With as many rows as the weight of the region around it, it speaks for itself.
-    ages = [20] * LEAN + [60] * LEAN
-    known = pl.DataFrame({"age": ages, "class": ["a"] * LEAN + ["b"] * LEAN})
-    learner = RegionLearner.taught(recoding(ages, LEAN), known, "class")
-    assert learner.predict(pl.DataFrame({"age": [60]})).to_list() == ["b"]
+    known = of_ages([20] * LEAN + [60] * LEAN, ["a"] * LEAN + ["b"] * LEAN)
+    assert says(known, of_ages([60], ["b"]), LEAN) == [True]
 
 
-def test_an_empty_region_says_what_the_one_around_it_does() -> None:
-    tree = {"name": "*", "children": [{"name": "x"}, {"name": "y"}, {"name": "z"}]}
+def test_an_empty_region_and_an_unknown_value_say_what_the_region_around_them_does() -> None:
     known = pl.DataFrame({"place": ["x"] * 30 + ["y"] * 20, "class": ["a"] * 30 + ["b"] * 20})
-    regions = af.anonymize(
-        known.select("place"), quasi_identifiers=["place"], k=10, taxonomies={"place": tree}
-    ).recoding
-    learner = RegionLearner.taught(regions, known, "class")
-    assert learner.predict(pl.DataFrame({"place": ["z"]})).to_list() == ["a"]
-
-
-def test_an_unknown_value_is_predicted_from_the_region_in_which_it_does_not_matter() -> None:
-    tree = {"name": "*", "children": [{"name": "x"}, {"name": "y"}]}
-    known = pl.DataFrame({"place": ["x"] * 30 + ["y"] * 20, "class": [1] * 30 + [2] * 20})
-    regions = af.anonymize(
-        known.select("place"), quasi_identifiers=["place"], k=10, taxonomies={"place": tree}
-    ).recoding
-    learner = RegionLearner.taught(regions, known, "class")
-    assert learner.predict(pl.DataFrame({"place": ["nowhere", None]})).to_list() == [1, 1]
+    others = pl.DataFrame({"place": ["z", "nowhere", None] * 2, "class": ["a"] * 3 + ["b"] * 3})
+    assert says(known, others, 10) == [True, True, True, False, False, False]
 
 
 def test_missing_is_a_class_of_its_own() -> None:
-    ages = [20] * 300 + [60] * 300
-    known = pl.DataFrame({"age": ages, "class": [None] * 300 + ["b"] * 300})
-    learner = RegionLearner.taught(recoding(ages, 300), known, "class")
-    assert learner.predict(pl.DataFrame({"age": [20, 60]})).to_list() == [None, "b"]
+    known = of_ages([20] * 300 + [60] * 300, [None] * 300 + ["b"] * 300)
+    assert says(known, of_ages([20, 60, 20, 60], [None, "b", "b", None]), 300) == [True, True, False, False]
 
 
 def test_of_equally_likely_classes_the_first_is_said() -> None:
-    known = pl.DataFrame({"age": [20] * 4, "class": ["b", "a", "b", "a"]})
-    learner = RegionLearner.taught(recoding([20] * 4, 4), known, "class")
-    assert learner.predict(pl.DataFrame({"age": [20]})).to_list() == ["a"]
+    known = of_ages([20] * 4, ["b", "a", "b", "a"])
+    assert says(known, of_ages([20, 20], ["a", "b"]), 4) == [True, False]
 
 
 def test_a_gain_is_the_mean_difference_and_its_noise_two_standard_errors() -> None:

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +14,7 @@ from typer import Option
 from anonfit.cli.options import Json
 from anonfit.cli.releasing import summary
 from anonfit.cli.showing import print_json, results, say, stages, table
-from anonfit.errors import Infeasible, ReleaseError
+from anonfit.errors import ReleaseError
 from anonfit.runtime.files import write_file
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from anonfit.api import Release
     from anonfit.metrics.holdout import Gain
-    from anonfit.spec.model import Spec
 
 SPEC = files("anonfit.demo") / "spec.toml"
 QUASI_IDENTIFIERS = ("age", "sex", "postcode", "nationality", "admission", "length_of_stay")
@@ -54,35 +52,22 @@ def _make(folder: Path, rows: int, seed: int, k: int) -> pl.DataFrame:
     return patients
 
 
-def _measure(spec: Spec, patients: pl.DataFrame) -> tuple[dict[str, Any], Gain] | None:
-    """How often the target of a third of the patients is predicted right: from the most frequent one, and from regions
-    that were made of the others blind and for the purpose; None if two thirds are too few to make any.
+def _gained(report: Mapping[str, Any]) -> dict[str, Any] | None:
+    """How often the target of a third of some patients is predicted right: from the most frequent one, and from regions
+    that were made of the others blind and for the purpose; None if they were too few to make any.
     """
-    from anonfit.metrics.holdout import RegionLearner, paired_gain
-    from anonfit.release.run import make
-
-    known = patients[: 2 * len(patients) // 3]
-    others = patients[len(known) :]
-    specs = {"blind": replace(spec, method=replace(spec.method, criterion="median")), "purpose": spec}
-    try:
-        releases = {name: make(asked, source=known) for name, asked in specs.items()}
-    except Infeasible:
+    comparison = report["comparison"]
+    if comparison is None or (contest := comparison["targets"][0])["noise"] is None:
         return None
-    right = {
-        name: (RegionLearner.taught(release.recoding, known, TARGET).predict(others) == others[TARGET]).to_numpy()
-        for name, release in releases.items()
-    }
-    gain = paired_gain(right["blind"], right["purpose"])
-    right = {"most_frequent": (others[TARGET] == known[TARGET].mode().sort()[0]).to_numpy(), **right}
     return {
-        "target": TARGET,
-        "held_out_rows": len(others),
-        "accuracy": {name: float(shares.mean()) for name, shares in right.items()},
-        "groups": {name: release.table.select(QUASI_IDENTIFIERS).n_unique() for name, release in releases.items()},
-        "gain": gain.share,
-        "noise": gain.noise,
-        "gained": gain.is_real,
-    }, gain
+        "target": contest["column"],
+        "held_out_rows": comparison["held_out_rows"],
+        "accuracy": {"most_frequent": contest["whole"], "blind": contest["blind"], "purpose": contest["purpose"]},
+        "groups": comparison["groups"],
+        "gain": contest["gain"],
+        "noise": contest["noise"],
+        "gained": contest["gain"] > contest["noise"],
+    }
 
 
 def demo(
@@ -100,25 +85,20 @@ def demo(
         from anonfit.spec.parse import read_spec
 
         folder = out / "release"
-        spec = read_spec(out / "spec.toml")
-        # Beside the release, which leaves a core idle for half of its time.
-        with ThreadPoolExecutor(1) as beside:
-            measuring = beside.submit(_measure, spec, patients)
-            release = run(spec, folder, replace=folder.exists(), stage=stage)
-            stage("Measuring the purpose on held-out patients")
-            measured = measuring.result()
+        release = run(read_spec(out / "spec.toml"), folder, replace=folder.exists(), stage=stage)
+    gained = _gained(release.report)
     if as_json:
         print_json(
             {
                 "patients": str(out / "patients.csv"),
                 "spec": str(out / "spec.toml"),
                 **summary(release.report, folder),
-                "purpose": None if measured is None else measured[0],
+                "purpose": gained,
             }
         )
         return
     _show(patients, release, k)
-    _show_gain(measured, k)
+    _show_gain(gained, k)
     files = [
         (folder / "report.html", "what was asked and found, to show"),
         (folder / "data.parquet", "the released table"),
@@ -154,12 +134,14 @@ def _show(patients: pl.DataFrame, release: Release, k: int) -> None:
     say(("The audit of the written file accepted it.\n", "bold green"))
 
 
-def _show_gain(measured: tuple[dict[str, Any], Gain] | None, k: int) -> None:
+def _show_gain(figures: Mapping[str, Any] | None, k: int) -> None:
     """Say what the purpose gained at the same k, also if that is nothing."""
-    if measured is None:
+    if figures is None:
         say("What the purpose gained cannot be measured: two thirds of the patients are too few for this k.\n")
         return
-    figures, gain = measured
+    from anonfit.metrics.holdout import Gain
+
+    gain = Gain(figures["gain"], figures["noise"])
     say((f"The {TARGET} of {figures['held_out_rows']:,} held-out patients", "bold"), ", predicted from the others:")
     accuracy, groups = figures["accuracy"], figures["groups"]
     lines = [("their most frequent one", "", f"{accuracy['most_frequent']:.1%}")]

@@ -38,33 +38,6 @@ from anonfit.workload.objectives import feature_weights
 from anonfit.workload.targets import Workload
 
 
-@dataclass(frozen=True, slots=True)
-class RegionLearner:
-    """Predicts the class that is most frequent in a row's region, among the rows it was taught."""
-
-    recoding: Recoding
-    classes: pl.Series
-    likely: Integers  # (node,) the number of its most likely class
-
-    @classmethod
-    def taught(cls, recoding: Recoding, frame: pl.DataFrame, target: str) -> RegionLearner:
-        """The learner of a recoding, taught with raw rows; a missing value of the target is a class of its own."""
-        classes = frame[target].unique().sort()
-        of_row = frame[target].rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1
-        if classes.null_count():  # missing sorts first
-            of_row += 1
-        nodes, parent = _nodes(recoding, frame), recoding.parents
-        counts = np.zeros((len(parent), len(classes)))
-        np.add.at(counts, (nodes, of_row), 1.0)
-        return cls(recoding, classes, leaned(counts, counts.sum(axis=1), parent).argmax(axis=1))
-
-    def predict(self, frame: pl.DataFrame) -> pl.Series:
-        """The predicted class of each row; one with a value that the recoding does not know ends in an inner node."""
-        nodes = _nodes(self.recoding, frame)
-        # A region of a grid that no row was taught of says what the whole table says.
-        return self.classes.gather(self.likely[np.where(nodes < len(self.likely), nodes, 0)])
-
-
 def _nodes(recoding: Recoding, frame: pl.DataFrame) -> NDArray[np.int32]:
     return recoding.nodes(recoding.cells(frame, unseen=Unseen.ANCESTOR))
 
