@@ -90,8 +90,8 @@ class _AuditRun:
                 hashing = pool.submit(Hashers.of, released, source.table)
             file = pool.submit(self._read_file, pool, reading, hashing)
             labels, boxes, seen, cells = reading.result()
-            if not released.is_whole:
-                file.result()  # batches of both tables at a time would need twice the memory
+            if not released.is_whole or released.rows > _ROWS_SIDE_BY_SIDE:
+                file.result()  # both tables at a time would need twice the memory
             if source is not None:
                 source.locate(boxes, seen)
             in_file, is_sorted, tally = file.result()
@@ -123,6 +123,8 @@ class _AuditRun:
         def batches() -> Iterator[tuple[AuditedTable, IntArray]]:
             for batch, groups in released.batches():
                 ordering = None if order is None else pool.submit(order.add, batch, groups)
+                if ordering is not None and len(groups) > _ROWS_SIDE_BY_SIDE:
+                    ordering.result()
                 yield batch, groups
                 if tally is not None and hashing is not None:
                     by_labels = reading.result()[1] is not None

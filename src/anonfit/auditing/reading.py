@@ -22,7 +22,7 @@ from anonfit.auditing.formats import DELIMITERS, PACKED, endings, foreign_rows, 
 from anonfit.auditing.source_files import FOREIGN, WORKBOOKS, read_text, read_workbook, without_codes
 from anonfit.errors import DataError, did_you_mean, refuse_patterns
 
-_CELLS = {"text": 160_000_000, "typed": 60_000_000}  # held in memory together; larger tables are read in parts
+_CELLS = {"text": 160_000_000, "typed": 20_000_000}  # held in memory together; larger tables are read in parts
 _BYTES_PER_CELL = 12  # of a text file, about
 _ROWS_PER_TEXT = 8  # at least, for a column of few different texts
 

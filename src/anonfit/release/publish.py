@@ -66,6 +66,8 @@ def _audit_file(draft: Draft, data: Path) -> Audit:
         with ThreadPoolExecutor(1) as pool:
             form = ReadForm(**asdict(draft.spec.form))
             content = pool.submit(check_bytes, data, _texts(draft), form)
+            if draft.released > MOST_BESIDE:
+                content.result()
             audit = audit_draft(draft, released_file(data, _texts(draft), form))
             return replaced(audit, findings=(*audit.findings, content.result()))
     except AnonfitError as error:
