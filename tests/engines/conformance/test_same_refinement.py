@@ -86,7 +86,7 @@ def test_random_requests(engine, groups, monkeypatch):
         monkeypatch.setattr(top_down, "_groups", _refuse)
     released = begun = 0
     first = int(os.environ.get("FIRST_SEED", "0"))
-    seeds = int(os.environ.get("SEEDS", "60")) if engine in FAST_ENGINES else 6
+    seeds = int(os.environ.get("SEEDS", "30")) if engine in FAST_ENGINES else 6
     for seed in range(first, first + seeds):
         spec, steps = _with_start(_spec(seed), seed)
         begun += spec.method.start is not None

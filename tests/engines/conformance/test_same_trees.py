@@ -121,7 +121,7 @@ def _check(seed: int, engine: str, folder: Path) -> tuple[bool, bool]:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_random_requests(engine, tmp_path):
     first = int(os.environ.get("FIRST_SEED", "0"))
-    seeds = int(os.environ.get("SEEDS", "40")) if engine in FAST_ENGINES else 6
+    seeds = int(os.environ.get("SEEDS", "24")) if engine in FAST_ENGINES else 6
     tables = trees = 0
     for seed in range(first, first + seeds):
         try:
