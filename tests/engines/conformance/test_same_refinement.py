@@ -83,7 +83,7 @@ def _refuse(*_: Any, **__: Any) -> Any:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_random_requests(engine, groups, monkeypatch):
     if groups == "too many":
-        monkeypatch.setattr(top_down, "_groups", _refuse)
+        monkeypatch.setattr(top_down, "CountRequest", _refuse)
     released = begun = 0
     first = int(os.environ.get("FIRST_SEED", "0"))
     seeds = int(os.environ.get("SEEDS", "30")) if engine in FAST_ENGINES else 6
