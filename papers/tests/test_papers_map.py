@@ -130,3 +130,15 @@ def test_the_page_says_what_an_experiment_says(experiment: Experiment) -> None:
     for word in ("title", "paper", "claim", "band", "reading", "shares", "learners", "setting"):
         assert kept[word] == getattr(experiment, word), word
     assert kept["extent"] == "full"
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.name)
+def test_the_page_shows_every_check_met_or_missed(experiment: Experiment) -> None:
+    figures = ROOT / "docs" / "figures"
+    checks = json.loads((figures / f"{experiment.name}.json").read_text(encoding="utf-8"))["checks"]
+    page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    (section,) = (part for part in page.split("\n## ") if part.startswith(f"{experiment.name} "))
+    met = section.partition("\nWhat holds:\n")[2]
+    for check in checks:
+        weak = " (weak)" * (check["holds"] and check["weak"])
+        assert f"- {check['claim']}{weak}: {check['found']}\n" in (met if check["holds"] else section)

@@ -117,6 +117,12 @@ def test_every_date_is_in_the_leaf_of_its_period(
         assert position >= 0
 
 
+def test_a_level_that_the_root_already_is_is_left_out() -> None:
+    assert build.intervals(0, 40, step=10, levels=[20, 40], open_ends=False).height == 2
+    assert build.dates(date(2024, 1, 1), date(2024, 12, 31), levels=["month", "year"]).height == 1
+    assert build.from_cuts([[1, 2, 3], [1, 2, 3], [1]]).height == 2
+
+
 def test_codes_are_masked_from_the_right() -> None:
     codes = build.masked(["75011", "75012", "69001", "75011", None])
     assert codes.path(codes.find("75011")) == ("75011", "7501*", "750**", "75***", "7****", "*")
@@ -215,13 +221,19 @@ def test_built_taxonomies_can_be_written_and_read(tmp_path: Path, suffix: str) -
         (lambda: build.dates(date(1, 1, 1), date(9998, 1, 1)), "more than 1,000,000 leaves, one a day"),
         (lambda: build.dates(date(2024, 1, 1), date(2024, 2, 1), levels=["years"]), "did you mean 'year'"),
         (lambda: build.dates(date(2024, 1, 1), date(2024, 2, 1), levels=["year", "day"]), "finer to coarser"),
-        (lambda: build.masked(["7*"]), "it is in 1"),
+        (lambda: build.from_cuts(cast("Any", ["2020-01-01"])), "the cuts are texts"),
+        (lambda: build.dates(cast("Any", "2020-01-01"), date(2024, 1, 1)), "is not a date"),
+        (lambda: build.dates(date(2024, 2, 1), date(2024, 3, 1), levels=[]), "no level is named"),
+        (lambda: build.masked(["7*"]), r"the mask '\*' is in 1 code; choose"),
+        (lambda: build.masked(["75011"], mask="##"), "the mask '##' has 2 characters; give one"),
+        (lambda: build.masked(["75011"], mask=""), "the mask '' has 0 characters; give one"),
         (lambda: build.masked(["75011"], levels=[2, 3]), "do not descend"),
-        (lambda: build.masked(["75011"], levels=[5]), "do not descend"),
+        (lambda: build.masked(["75011"], levels=[5]), "'5' characters cannot be kept of codes that have up to 5"),
         (lambda: build.masked([]), "no leaf"),
         (lambda: build.alphabetical(["a", "b"], groups=2), "fewer groups"),
         (lambda: build.alphabetical(["a", "b", "c"], groups=0), "fewer groups"),
         (lambda: build.by_frequency({"a": -1, "b": 9}, minimum=2), "negative"),
+        (lambda: build.by_frequency({"a": 1, "b": 2}, minimum=4), "all counts together, 3, do not reach"),
     ],
 )
 def test_demands_that_make_no_taxonomy_are_errors(call: Callable[[], Any], words: str) -> None:

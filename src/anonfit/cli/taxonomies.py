@@ -5,7 +5,7 @@ another layout."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from functools import wraps
@@ -17,7 +17,7 @@ from typer import Argument, Option
 
 from anonfit.cli.options import Json, Replace, names_of, whole_numbers, with_options
 from anonfit.cli.showing import console, print_json, results, say, table
-from anonfit.errors import RequestError, did_you_mean
+from anonfit.errors import RequestError, counted, did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,28 +33,59 @@ Root = Annotated[str, Option(help="The name of the root.")]
 Closed = Annotated[bool, Option("--closed", help="The ends are those of the domain: no leaf beyond them.")]
 Data = Annotated[Path, Argument(help="The table.")]
 ColumnName = Annotated[str, Argument(help="The column whose values become the leaves.")]
+_CUT_OPTIONS = ("--closed", "--root", "--out", "--replace", "--json", "--help")
 NAMED = (
     "Every value of the column is a name in this file, and names may stand in releases: remove what nobody may know."
 )
 
 
-def builder(example: str, *, notice: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a function that builds a taxonomy a command that writes it, with the options that all of these have."""
+def builder(
+    example: str,
+    *,
+    notice: str = "",
+    asked: Callable[[Mapping[str, Any]], int] = lambda _: 0,
+    context: dict[str, Any] | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a function that builds a taxonomy a command that writes it, with the options that all of these have.
+
+    Args:
+        example: Words behind the command's name.
+        notice: What is said of every taxonomy that it makes.
+        asked: From the words of a call to how many levels they ask for below the root; 0 where they ask for none.
+        context: How words are read, if otherwise than elsewhere.
+    """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def command(*, out: Path, replace: bool, as_json: bool, **options: Any) -> None:
-            _write(function(**options), out, replace=replace, as_json=as_json, notice=notice)
+            if not options["root"].strip():
+                raise RequestError("--root needs a name for the whole, such as '*' or 'any'.")
+            made = function(**options)
+            notices = [notice, _left_out(asked(options) - made.height, asked(options))]
+            _write(made, out, replace=replace, as_json=as_json, notice=" ".join(filter(None, notices)))
 
         name = function.__name__
         options = {"out": (Out, Path(f"{name}.csv")), "replace": (Replace, False), "as_json": (Json, False)}
-        build.command(epilog=f"Example: anonfit taxonomy build {name} {example}")(with_options(command, options))
+        named = build.command(epilog=f"Example: anonfit taxonomy build {name} {example}", context_settings=context)
+        named(with_options(command, options))
         return function
 
     return register
 
 
-@builder("--low 0 --high 120 --step 5 --levels 10,20,40")
+def _left_out(levels: int, asked: int) -> str:
+    """What is said where fewer levels were made than were asked for."""
+    if levels < 1:
+        return ""
+    why = "one interval or period would hold everything, as the root does, or two levels would be the same"
+    return f"{levels} of {counted(asked, 'level')} {'is' if levels == 1 else 'are'} left out: {why}."
+
+
+def _asked_widths(options: Mapping[str, Any]) -> int:
+    return 1 + len(names_of(options["levels"])) if options["levels"] else 0
+
+
+@builder("--low 0 --high 120 --step 5 --levels 10,20,40", asked=_asked_widths)
 def intervals(
     low: Annotated[str, Option(help="Where the first interval begins.")],
     high: Annotated[str, Option(help="Where the last interval ends.")],
@@ -71,10 +102,16 @@ def intervals(
     return builders.intervals(start, end, step=width, levels=widths, open_ends=not closed, root=root)
 
 
-@builder("18,25,45,65 25,65 --out age.csv")
+# What begins with a minus is an option elsewhere; here it may be a cut below zero.
+@builder(
+    "18,25,45,65 25,65 --out age.csv",
+    asked=lambda options: len(options["levels"]),
+    context={"ignore_unknown_options": True},
+)
 def cuts(
     levels: Annotated[
-        list[str], Argument(help="The cut points of the leaves, 18,25,45,65; then those of each coarser level.")
+        list[str],
+        Argument(help="The cut points of the leaves, 18,25,45,65 or -5,0,5; then those of each coarser level."),
     ],
     closed: Closed = False,
     root: Root = "*",
@@ -82,11 +119,17 @@ def cuts(
     """Intervals between cut points, which are numbers, dates or times."""
     from anonfit.tables import taxonomy_builders as builders
 
+    for word in levels:
+        if word.startswith("-") and not word[1:2].isdigit() and not word.startswith("-."):
+            raise RequestError(f"there is no option '{word}'; {did_you_mean(word, _CUT_OPTIONS)}")
     points = [[_point(word) for word in names_of(level)] for level in levels]
     return builders.from_cuts(points, open_ends=not closed, root=root)
 
 
-@builder("--low 2020-01-01 --high 2024-12-31 --levels month,year")
+@builder(
+    "--low 2020-01-01 --high 2024-12-31 --levels month,year",
+    asked=lambda options: len(names_of(options["levels"])),
+)
 def dates(
     low: Annotated[str, Option(help="The first day, such as 2020-01-01.")],
     high: Annotated[str, Option(help="The last day.")],
@@ -110,14 +153,14 @@ def mask(
     keep: Annotated[
         str, Option(help="The numbers of characters kept, level by level: 3,2. All of them if not given.")
     ] = "",
-    sign: Annotated[str, Option(help="The character that stands for a masked one.")] = "*",
+    sign: Annotated[str, Option("--sign", "--mask", help="The character that stands for a masked one.")] = "*",
     root: Root = "*",
 ) -> Any:
     """Codes masked from the right: 75011, 7501*, 750**."""
     from anonfit.tables import taxonomy_builders as builders
 
     numbers = whole_numbers("keep", keep) or None
-    return builders.masked(_values(data, column), levels=numbers, mask=sign, root=root)
+    return builders.masked(_leaves(data, column), levels=numbers, mask=sign, root=root)
 
 
 @builder("patients.csv country --groups 20,5", notice=NAMED)
@@ -130,7 +173,7 @@ def alphabet(
     """Groups of neighbours in alphabetical order."""
     from anonfit.tables import taxonomy_builders as builders
 
-    return builders.alphabetical(_values(data, column), groups=whole_numbers("groups", groups), root=root)
+    return builders.alphabetical(_leaves(data, column), groups=whole_numbers("groups", groups), root=root)
 
 
 @builder("patients.csv diagnosis --minimum 50", notice=NAMED)
@@ -143,7 +186,7 @@ def frequency(
     """Frequent values alone, rarer ones in groups of similar frequency."""
     from anonfit.tables import taxonomy_builders as builders
 
-    values = _values(data, column)
+    values = _leaves(data, column)
     counts = dict(zip(*values.value_counts().get_columns(), strict=True))
     return builders.by_frequency({str(value): rows for value, rows in counts.items()}, minimum=minimum, root=root)
 
@@ -222,6 +265,14 @@ def _values(data: Path, column: str) -> pl.Series:
     if column not in names:
         raise RequestError(f"{data} has no column '{column}'; {did_you_mean(column, names)}")
     return read_table(data, ReadOptions(columns=(column,)))[column].drop_nulls()
+
+
+def _leaves(data: Path, column: str) -> pl.Series:
+    """The values of a column that become leaves; there must be some."""
+    values = _values(data, column)
+    if values.is_empty():
+        raise RequestError(f"column '{column}' of {data} has no value, so there is nothing to make leaves of.")
+    return values
 
 
 # --- results ------------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the common taxonomies from a domain or its values: intervals, dates, masked codes, groups of names.
 
-Leaves over numbers and dates are labels as in docs/labels.md, so `taxonomy_leaves` finds the leaf of a value.
+Leaves over numbers and dates are labels as in docs/labels.md, so `taxonomy_leaves` finds the leaf of a value. A level
+that one interval or period would hold alone, as the root does, is left out, and of two that are the same one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from anonfit.errors import did_you_mean, listed
+from anonfit.errors import counted, did_you_mean, listed
 from anonfit.tables.taxonomy import ROOT, Taxonomy, taxonomy_error
 
 Number: TypeAlias = int | float | Decimal
@@ -95,6 +96,9 @@ def from_cuts(cuts: Cuts, *, open_ends: bool = True, root: str = ROOT) -> Taxono
         >>> from_cuts([[18, 25, 65], [65]]).path(2)
         ('< 18', '< 65', '*')
     """
+    given: Iterable[object] = cuts
+    if any(isinstance(cut, str) for cut in given):
+        raise taxonomy_error("the cuts are texts; give numbers, dates or times, such as date(2020, 1, 31).")
     nested = [list(level) for level in cuts if isinstance(level, Sequence)]
     single = [cut for cut in cuts if not isinstance(cut, Sequence)]
     if bool(nested) == bool(single):
@@ -136,7 +140,9 @@ def dates(
         if period not in _PERIODS:
             raise taxonomy_error(f"there is no period {period!r}; {did_you_mean(period, _PERIODS)}")
     ranks = [_PERIODS.index(period) for period in levels]
-    if not ranks or any(left >= right for left, right in pairwise(ranks)):
+    if not ranks:
+        raise taxonomy_error(f"no level is named; give some of {listed(_PERIODS)}, the finest first.")
+    if any(left >= right for left, right in pairwise(ranks)):
         raise taxonomy_error(f"the levels {listed(levels)} do not go from finer to coarser; sort them.")
     start, end = _period_start(_day(first), levels[0]), _next_period(_day(last), levels[0])
     if start >= end:
@@ -177,14 +183,17 @@ def masked(
         ('75011', '750**', '75***', '*')
     """
     codes = sorted({str(value) for value in values if value is not None})
-    holding = [code for code in codes if mask in code]
-    if len(mask) != 1 or holding:
-        fault = f"the mask {mask!r} is not one character that no code holds"
-        raise taxonomy_error(f"{fault}{f' (it is in {len(holding)})' if holding else ''}; choose another.")
+    if len(mask) != 1:
+        raise taxonomy_error(f"the mask {mask!r} has {counted(len(mask), 'character')}; give one, such as '*' or '#'.")
+    if holding := sum(mask in code for code in codes):
+        raise taxonomy_error(f"the mask {mask!r} is in {counted(holding, 'code')}; choose a character that is in none.")
     width = max(map(len, codes), default=0)
     kept = range(width - 1, 0, -1) if levels is None else levels
-    if any(left <= right for left, right in pairwise(kept)) or any(not 0 < number < width for number in kept):
-        raise taxonomy_error(f"the lengths {listed(kept)} do not descend from below {width} to 1; mend levels.")
+    if wrong := [number for number in kept if not 0 < number < width]:
+        fault = f"{listed(wrong)} characters cannot be kept of codes that have up to {width}"
+        raise taxonomy_error(f"{fault}; keep at least 1 and fewer than {width}.")
+    if any(left <= right for left, right in pairwise(kept)):
+        raise taxonomy_error(f"the numbers of characters kept, {listed(kept)}, do not descend; give the largest first.")
     return Taxonomy.from_paths([code, *(code[:number].ljust(width, mask) for number in kept), root] for code in codes)
 
 
@@ -232,8 +241,10 @@ def by_frequency(counts: Mapping[str, int], *, minimum: int, root: str = ROOT) -
         >>> by_frequency({"flu": 50, "gout": 6, "mumps": 5, "rabies": 1}, minimum=10).names
         ('*', 'flu', 'rarer values 1', 'gout', 'mumps', 'rabies')
     """
-    if sum(counts.values()) < minimum or any(count < 0 for count in counts.values()):
-        raise taxonomy_error("all counts together do not reach the minimum, or one is negative; lower the minimum.")
+    if any(count < 0 for count in counts.values()):
+        raise taxonomy_error("a count is negative; counts say how often values occur.")
+    if (total := sum(counts.values())) < minimum:
+        raise taxonomy_error(f"all counts together, {total:,}, do not reach the minimum of {minimum:,}; lower it.")
     ranked = sorted(counts, key=lambda value: (-counts[value], value))
     groups: list[list[str]] = []
     reached = minimum
@@ -330,6 +341,8 @@ def _cut(cut: Number | date) -> _Cut:
 
 def _day(moment: date) -> date:
     """The day of a date or time that leaves room for the day after its period."""
+    if not isinstance(moment, date):
+        raise taxonomy_error(f"{moment!r} is not a date; give one, such as date(2020, 1, 31).")
     day = moment.date() if isinstance(moment, datetime) else moment
     if day.year == date.max.year:
         raise taxonomy_error(f"the year {day.year} is the last one there is; end the dates before it.")
