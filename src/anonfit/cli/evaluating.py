@@ -145,6 +145,7 @@ def _as_json(evaluation: Evaluation, out: Path | None) -> dict[str, Any]:
     return {
         "protocol": evaluation.protocol,
         "folds": evaluation.folds,
+        "regions": evaluation.regions,
         "summary": _plain(evaluation.summary().to_dicts()),
         "leads": _plain(evaluation.leads().to_dicts()),
         "figures": _plain(_figures(evaluation)),
@@ -207,10 +208,19 @@ def _show(evaluation: Evaluation, out: Path | None) -> None:
 
 def _show_notes(evaluation: Evaluation, out: Path | None) -> None:
     """What must be known of the tables, and where there is more."""
+    from anonfit.evaluation.result import BOXES
+
     say(
         f"Mean of {evaluation.folds} folds ± deviation; differences marked * are beyond chance (paired t-test, "
         "corrected for folds that share rows, 5 %). AUC and Brier scores are in the files of --out."
     )
+    if evaluation.regions == "observed":
+        say(BOXES)
+    if "id3" in evaluation.frame["learner"] and "original" in evaluation.methods:
+        say(
+            "id3 takes every number for a name of its own, so it learns little from raw ones: where a table has such, "
+            "its differences to original say little. j48 divides numbers."
+        )
     if evaluation.protocol == "combined":
         words = "The protocol 'combined' lets class-guided methods see test labels: do not quote it as utility."
         say((words, "yellow"))

@@ -130,7 +130,8 @@ def evaluate(
     kept = Store(None if store is None else Path(store), setting)
     unmet = work(setting, jobs, kept, workers=thread_count(workers), progress=progress)
     rows, figures, empty = collected(jobs, kept)
-    return Evaluation(frame_of(rows, COLUMNS), frame_of(figures, FIGURE_COLUMNS), folds, protocol, (*unmet, *empty))
+    missed, regions = (*unmet, *empty), asked.output.regions
+    return Evaluation(frame_of(rows, COLUMNS), frame_of(figures, FIGURE_COLUMNS), folds, protocol, missed, regions)
 
 
 def _setting(

@@ -185,7 +185,7 @@ def _values(
     return values
 
 
-FORMAT = 3
+FORMAT = 4
 """Raised when the same request would be measured differently."""
 HEAD = json.dumps({"version": FORMAT})
 FILE = "store.jsonl"

@@ -5,8 +5,9 @@ measure what needs no learner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.evaluation import models
+from anonfit.evaluation.boxes import box_features
 from anonfit.evaluation.learners import Learner
 from anonfit.evaluation.methods import ORIGINAL, REMOVED, Method, method
 from anonfit.evaluation.models import FeatureColumns, LearnedRecoding, ModelTask, answered, nodes_of, satisfied
@@ -69,7 +71,8 @@ def learned(
         asked = replace(spec.privacy, diversity=(), max_confidence=1.0, quasi_identifiers=(), attack_limit=1.0)
         spec = replace(spec, columns={**spec.columns, **waived}, privacy=asked)
     assert k is not None
-    return LearnedRecoding(way.recode(frame, spec, k, seed), schema, frame, persons, k)
+    observed = spec.output.regions == "observed"
+    return LearnedRecoding(way.recode(frame, spec, k, seed), schema, frame, persons, k, observed)
 
 
 def released(
@@ -84,12 +87,24 @@ def released(
     nodes = nodes_of(learned.recoding, division.training)
     if way == REMOVED:
         return ReleasedFeatures(training, test, learned, nodes)
-    training = models.recoded_features(learned.recoding, nodes, encoding).beside(training)
+    told = _region_features(learned, division.training, nodes)
+    training = told(nodes, encoding).beside(training)
     if protocol == RAW_TEST:
         recoded = models.one_value_features(learned.recoding, division.test, encoding)
     else:
-        recoded = models.recoded_features(learned.recoding, nodes_of(learned.recoding, division.test), encoding)
+        recoded = told(nodes_of(learned.recoding, division.test), encoding)
     return ReleasedFeatures(training, recoded.beside(test), learned, nodes)
+
+
+def _region_features(
+    learned: LearnedRecoding, training: pl.DataFrame, own: NDArray[np.int32]
+) -> Callable[[NDArray[np.int32], str], FeatureColumns]:
+    """From the nodes of rows and an encoding to what a release tells of them: whole regions, or the boxes of the
+    training rows, each in a node of `own` (training row,).
+    """
+    if learned.observed:
+        return partial(box_features, learned.recoding, training, own)
+    return partial(models.recoded_features, learned.recoding)
 
 
 def measured(
@@ -102,7 +117,8 @@ def measured(
         labels = task.labels.raw(training)
         chosen = satisfied(where, schema, training) if where else True
     else:  # which rows a recipient takes to satisfy a predicate
-        labels = task.labels.released(training, release.learned.recoding, release.nodes)
+        told = _region_features(release.learned, training, release.nodes)
+        labels = task.labels.released(training, partial(told, release.nodes))
         chosen = answered(release.learned, where, training, release.nodes) if where else True
     learned, tested = labels.is_not_null().to_numpy() & chosen, truth.is_not_null().to_numpy()
     if where:

@@ -7,7 +7,7 @@ regions as numbers, raw values as they are or as regions of one value.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -160,12 +160,16 @@ class TargetLabels:
             return self._of_numbers(_numbers(self.column, values))
         return values.cast(pl.String)
 
-    def released(self, frame: pl.DataFrame, recoding: Recoding, nodes: NDArray[np.int32]) -> pl.Series:
-        """The labels that a release of raw rows holds: of a quasi-identifier, what is in the middle of its region."""
+    def released(self, frame: pl.DataFrame, regions: Callable[[str], FeatureColumns]) -> pl.Series:
+        """The labels that a release of raw rows holds: of a quasi-identifier, what is in the middle of its region.
+
+        Args:
+            frame: The raw rows.
+            regions: From an encoding to the features of the rows' regions.
+        """
         if not self.is_generalized:
             return self.raw(frame)
-        numbers = recoded_features(recoding, nodes, Encoding.EXPECTED).columns[self.column.name][0].to_numpy()
-        return self._of_numbers(numbers)
+        return self._of_numbers(regions(Encoding.EXPECTED).columns[self.column.name][0].to_numpy())
 
     def _of_numbers(self, numbers: NDArray[np.float64]) -> pl.Series:
         values = pl.Series(self.column.name, numbers).fill_nan(None)
@@ -212,6 +216,8 @@ class LearnedRecoding:
     frame: pl.DataFrame
     persons: Persons
     k: int
+    observed: bool = False
+    """Whether labels say what the rows of a group have (`regions = "observed"`), not all that belongs to its region."""
 
     def asked(
         self, selections: Sequence[SelectionSpec], frame: pl.DataFrame
@@ -320,21 +326,21 @@ def _one_value_numbers(column: RecodedColumn, values: pl.Series, encoding: Encod
     shape = feature_column(column)
     missing = values.is_null().to_numpy()
     if isinstance(column, NominalCells):
-        places = _places(column, values, missing)
+        places = places_of(column, values, missing)
         size = len(column.taxonomy.leaves)
         # One part for each leaf, one for a value that is not known and may be any, one for a missing one.
         leaves = [[leaf] for leaf in range(size)]
         parts = features.Leaves([*leaves, range(size), []], np.arange(size + 2) > size)
         return shape.numbers(parts, encoding).take(places, axis=0)
     if isinstance(column, OrdinalCells):
-        places = _places(column, values, missing)
+        places = places_of(column, values, missing)
         numbers = np.where(places < len(column.order), places, np.nan)
     else:
         numbers = RawReader(column.name).numbers(values.to_frame(column.name), encoding)[:, 0]
     return shape.numbers(features.Intervals(numbers, numbers, features.missing_share(~missing, missing)), encoding)
 
 
-def _places(column: NominalCells | OrdinalCells, values: pl.Series, missing: NDArray[np.bool_]) -> NDArray[np.int64]:
+def places_of(column: NominalCells | OrdinalCells, values: pl.Series, missing: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The place of each value among the leaves or words; one more than the last where it is not known, two more where
     it is missing and may be.
     """

@@ -130,6 +130,8 @@ class Evaluation:
     folds: int
     protocol: str
     unmet: tuple[Unmet, ...] = ()
+    regions: str = "domain"
+    """What learners saw of a region: all that belongs to it, or `observed`: the box of its own training rows."""
 
     def summary(self, *, shares: bool = False) -> pl.DataFrame:
         """Means over folds.
@@ -336,6 +338,11 @@ EVERY = "mean of all learners"
 """Stands for a learner."""
 OF_SHARES = ("auc", "brier")
 """Measures of what learners expect of classes, where they say so."""
+BOXES = (
+    "Models learned from observed labels: the box of what the training rows of each group have. Figures of columns, "
+    "and which rows a 'where' takes, go by whole regions."
+)
+"""What is said where the spec asks for observed labels."""
 CERTAIN = 0.05
 """Differences that chance makes less often are marked."""
 
@@ -353,6 +360,7 @@ def evaluation_page(evaluation: Evaluation) -> str:
         title="What models learn from releases",
         folds=evaluation.folds,
         protocol=evaluation.protocol,
+        boxes=BOXES if evaluation.regions == "observed" else "",
         parts=[_part(*key, part, compared) for key, part in of_parts.items()],
         compared=[f"Against {name}" for name in compared],
         unmet=list(unmet),
