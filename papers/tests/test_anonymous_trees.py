@@ -60,7 +60,10 @@ def test_errors_roots_and_the_fall_between_them_are_judged(gave: list[dict[str, 
     assert ANONYMOUS_ID3.judge(QUICK, gave).verdict == verdict
 
 
-@pytest.mark.parametrize(("saved", "verdict"), [(2.6, Verdict.HOLDS), (2.0, Verdict.WITHIN_BAND), (1.4, Verdict.FAILS)])
+@pytest.mark.parametrize(
+    ("saved", "verdict"),
+    [(3.0, Verdict.HOLDS), (2.96, Verdict.WITHIN_BAND), (2.0, Verdict.WITHIN_BAND), (1.4, Verdict.FAILS)],
+)
 def test_points_that_c45_saves_are_judged(saved: float, verdict: Verdict) -> None:
     gave = [{"error": 14.0}]
     for _ in range(3):

@@ -103,7 +103,7 @@ def suppressed() -> Planted:
 
 
 def bayes() -> Planted:
-    opposites = curve(17.0, 16.9, 23.0), curve(16.0, 15.9, 23.0), curve(18.07, 19.9, 23.0), curve(18.07, 20.9, 23.0)
+    opposites = curve(18.07, 18.17, 23.0), curve(18.07, 19.9, 23.0), curve(18.07, 20.9, 23.0)
     for gave in (curve(18.07, 18.0, 23.0), *opposites):
         yield [{**one, "errors": {TEN_RANGES: one["error"]}} for one in gave]
 
@@ -117,7 +117,7 @@ def several_sets() -> Planted:
 def screening() -> Planted:
     for base, upper, masked, late in (
         *((15.4, 42.0, 16.0, 42.0), (17.0, 42.0, 17.0, 42.0), (15.4, 37.0, 16.0, 37.0)),
-        *((15.4, 42.0, 20.0, 42.0), (15.4, 42.0, 16.0, 16.0), (20.0, 42.0, 20.0, 42.0)),
+        *((15.4, 42.0, 20.0, 42.0), (15.4, 42.0, 40.0, 42.0), (20.0, 42.0, 20.0, 42.0)),
     ):
         by_top = [(f"without {top}", upper) for top in TOPS]
         curves = {f"masked {top}": [masked if k <= 300 else late for k in CRX_KS] for top in TOPS}
@@ -126,7 +126,7 @@ def screening() -> Planted:
 
 def german() -> Planted:
     for base, masked, upper, guess in (
-        *((28.8, 29.5, 33.0, 30.0), (27.0, 28.0, 33.0, 30.0), (28.8, 33.0, 36.0, 36.0)),
+        *((28.8, 29.5, 33.0, 30.0), (27.0, 28.0, 33.0, 30.0), (30.5, 29.0, 33.0, 30.0)),
         *((28.8, 29.5, 29.0, 30.0), (28.8, 31.0, 33.0, 30.0), (25.0, 26.0, 33.0, 30.0)),
     ):
         by_top = {f"without {top}": upper for top in TOPS}
@@ -315,7 +315,8 @@ def weights() -> Planted:
         for more in mores:
             spread = [{"labels": 70.0 + place, "middles": 60.0} for place in range(6)]
             weight = [{"labels": cell["labels"] + more, "middles": 60.0} for cell in spread]
-            found.append({"weights": {}, "original": original, "spread-only": spread, "weight-only": weight})
+            own = {"weights": {}, "original": original, "original as numbers": 60.0}
+            found.append({**own, "spread-only": spread, "weight-only": weight})
         return [*found, {case.target: guess for case in asked}]
 
     assert [case.case for case in asked] == ["I"] * 20 + ["II"] * 2 + ["III"] * 2
@@ -370,12 +371,6 @@ PLANTED: dict[str, tuple[Settings, Callable[[], Planted]]] = {
 }
 """By experiment: how much is judged, and what is planted. R14 is in test_refinement_experiments.py."""
 
-WITHOUT_BAND = {
-    "R13": ["Top7: AE below UE for 20 ≤ k ≤ 100", "Top7: AE below the error of a guess for 20 ≤ k ≤ 100"],
-    "R31": ["case I: and below for some other three columns"],
-}
-"""What the accepted band of an experiment says nothing of: it can fail, and the verdict is then that of the others."""
-
 
 def test_every_row_that_holds_has_opposites() -> None:
     kept = [json.loads(path.read_text(encoding="utf-8")) for path in KEPT.glob("R*.json")]
@@ -393,5 +388,4 @@ def test_every_check_of_a_row_can_fail(name: str) -> None:
     assert all(found.verdict not in (Verdict.HOLDS, Verdict.WEAKLY) for found in opposites)
     assert any(found.verdict == Verdict.FAILS for found in opposites)
     assert not [check.claim for place, check in enumerate(held.checks) if place not in failed]
-    unbound = [check.claim for place, check in enumerate(held.checks) if place not in outside]
-    assert unbound == WITHOUT_BAND.get(name, [])
+    assert not [check.claim for place, check in enumerate(held.checks) if place not in outside]

@@ -71,7 +71,13 @@ def test_an_experiment_is_run_kept_and_shown(tmp_path: Path) -> None:
     assert "1 experiment: 3 parts to measure, about 2 s; 0 kept in out/parts" in first.stderr
     assert "Imprecision of a selection" in first.stdout
     folder = tmp_path / "out" / "quick" / "R18"
-    assert sorted(path.name for path in folder.iterdir()) == ["figure.png", "figure.svg", "table.csv", "verdict.json"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "figure.png",
+        "figure.svg",
+        "measured.json",
+        "table.csv",
+        "verdict.json",
+    ]
     assert pl.read_csv(folder / "table.csv")["Selection"].to_list()[0] == 0
     assert "figures/R18.png" in (tmp_path / "docs" / "reproduction.md").read_text()
 

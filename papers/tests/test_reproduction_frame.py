@@ -8,23 +8,31 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from anonfit.errors import DataError, MissingPackage, RequestError
+from anonfit.evaluation import weka
 from anonfit_papers.datasets import CMC
 from anonfit_papers.reproduction import figures, page, running
 from anonfit_papers.reproduction.catalogue import EXPERIMENTS
 from anonfit_papers.reproduction.figures import Figure, Line, Panel, draw
-from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings, Verdict
+from anonfit_papers.reproduction.frame import OWN, Check, Experiment, Measured, Part, Result, Settings, Verdict
 from anonfit_papers.reproduction.page import write_page
 from anonfit_papers.reproduction.running import chosen, in_words, plan, run
 from anonfit_papers.reproduction.store import Store
 from anonfit_papers.reproduction.writing import write_result, write_summary
 
 QUICK = Settings(quick=True, folder=None)
-CLAIMS = {f"C{number}" for number in range(1, 11)} | {f"T{number}" for number in range(1, 12)} | {"W1", "W2", "W3"}
+CLAIMS = (
+    {f"C{number}" for number in range(1, 11)}
+    | {f"T{number}" for number in range(1, 12)}
+    | {"W1", "W2", "W3"}
+    | {f"K{number}" for number in range(1, 6)}
+    | {OWN}
+)
 
 
 def square(number: int, seen: list[int]) -> Measured:
@@ -200,6 +208,7 @@ def test_figure_table_and_verdict_are_written(tmp_path: Path) -> None:
     assert "<svg" in (folder / "figure.svg").read_text()
     assert pl.read_csv(folder / "table.csv").equals(result.table)
     assert json.loads((folder / "verdict.json").read_text()) == written
+    assert json.loads((folder / "measured.json").read_text()) == list(result.measured) != []
     assert written["verdict"] == "does not hold"
     assert written["why"] == "squares grow: up to 4"
     summary = write_summary([written], tmp_path, quick=True)
@@ -216,6 +225,29 @@ def test_what_would_stop_a_run_is_told_before_it(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(figures, "find_spec", lambda _: None)
     with pytest.raises(MissingPackage, match=r"matplotlib: install it with pip install 'anonfit\[plot\]'"):
         plan([toy([])], QUICK, tmp_path)
+
+
+def test_what_lacks_weka_is_told_at_once_of_all_experiments_that_learn_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = chosen(["R1", "R5", "R16"])
+    monkeypatch.setattr(weka, "find_spec", lambda _: None)
+    with pytest.raises(MissingPackage, match=r"^Weka, with which R5, R16 learn, needs .*anonfit\[weka\]"):
+        plan(asked, QUICK, tmp_path)
+    assert plan([toy([])], QUICK, tmp_path).missing
+    assert not list((tmp_path / "parts").iterdir())
+
+
+def test_what_lacks_java_is_told_before_anything_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jpype: Any = pytest.importorskip("jpype", reason="Weka's learners need python-weka-wrapper3")
+
+    def nowhere() -> str:
+        raise jpype.JVMNotFoundException("none")
+
+    monkeypatch.setattr(jpype, "isJVMStarted", lambda: False)
+    monkeypatch.setattr(jpype, "getDefaultJVMPath", nowhere)
+    with pytest.raises(RequestError, match="^Weka, with which R16 learn, needs Java, and none was found"):
+        plan(chosen(["R16"]), QUICK, tmp_path)
 
 
 def test_the_same_numbers_give_the_same_files(tmp_path: Path) -> None:
@@ -250,8 +282,10 @@ def test_the_page_shows_what_was_found(tmp_path: Path, monkeypatch: pytest.Monke
     assert "| number | square | query error |\n| --- | --- | --- |\n| 0 | 0 ± 0.5 | 1.5 |" in text
     assert "- squares grow: up to 4" in text
     assert {path.name for path in (tmp_path / "docs" / "figures").iterdir()} == {
-        f"{name}.{ending}" for name in ("R1", "R2") for ending in ("csv", "json", "png", "svg")
+        "measured",
+        *(f"{name}.{ending}" for name in ("R1", "R2") for ending in ("csv", "json", "png", "svg")),
     }
+    assert json.loads((tmp_path / "docs" / "figures" / "measured" / "R2.json").read_text())[1]["square"] == 1
     for line in ("- Reading: As it is.", "- Classes: None.", "- Learners: Nobody."):
         assert text.count(line) == 2
     with pytest.raises(RequestError, match="full has no results"):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -277,10 +278,13 @@ def test_the_shares_of_synthetic_classes_are_those_that_are_told() -> None:
     ]
     shares = np.array([[100 * float((rows[f"group_{of}"] == "A").mean() or 0) for of in functions] for rows in tables])
     larger = np.maximum(shares, 100 - shares).mean(axis=0)
-    told = [33, 48, 32, 32, 39, 49, 48]
-    assert shares.mean(axis=0) == pytest.approx(told, abs=0.6)
-    assert larger[[0, 2, 4, 5]] == pytest.approx([70, 69, 69, 52], abs=0.6)
-    assert "functions 2 to 7 33, 48, 32, 32, 39 and 49 %, 9 48 %." in SEVERAL_TARGETS.shares
+    single = [functions.index(of) for of in synthetic_accuracy.FUNCTIONS]
+    told = [float(number) for number in re.findall(r"\d+ (\d+) %", SEVERAL_TARGETS.shares)]
+    of_larger = re.findall(r"\d+", SEVERAL_TARGETS.shares.partition("larger group")[2])
+    assert [round(mean) for mean in shares.mean(axis=0)] == told
+    assert [round(mean) for mean in larger] == [int(number) for number in of_larger]
+    assert shares.mean(axis=0)[single] == pytest.approx([33, 32, 39, 49], abs=0.6)
+    assert larger[single] == pytest.approx([70, 69, 69, 52], abs=0.6)
     assert (
         "function 2 33 %, 4 32 %, 6 39 %, 7 49 %; of the larger group 70, 69, 69 and 52 %." in SYNTHETIC_ACCURACY.shares
     )
@@ -354,7 +358,7 @@ def entropy_gave(by_size: float) -> list[dict[str, Any]]:
     return gave
 
 
-@pytest.mark.parametrize(("by_size", "verdict"), [(0.0, Verdict.HOLDS), (0.1, Verdict.FAILS)])
+@pytest.mark.parametrize(("by_size", "verdict"), [(0.0, Verdict.WEAKLY), (0.1, Verdict.FAILS)])
 def test_entropy_must_tell_more_than_class_size(
     by_size: float, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:

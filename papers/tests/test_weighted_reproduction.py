@@ -16,6 +16,7 @@ from anonfit_papers.datasets_credit import CREDIT_CLASS, CREDIT_NUMBERS, complet
 from anonfit_papers.reproduction.credit_weights import (
     CREDIT_WEIGHTS,
     Case,
+    by_depth,
     cases,
     classes_of_target,
     guesses,
@@ -169,6 +170,26 @@ def test_a_number_is_put_into_ranges_of_equal_width() -> None:
     assert weights == {"A2": 1.0, "A3": 1.0, "A8": 1.0, "A11": 0.0, "A14": 0.0, "A15": 0.0}
 
 
+def test_the_original_is_recoded_by_ranges_of_equally_many_rows() -> None:
+    frame = pl.DataFrame({"x": [float(number**3) for number in range(40)], "y": [0.0] * 39 + [1.0]})
+    found = by_depth(frame)
+    assert found["x"].value_counts()["count"].to_list() == [4] * 10
+    assert found["x"].to_list()[:5] == ["0"] * 4 + ["1"]
+    assert found["y"].n_unique() == 2  # equal numbers share a range
+
+
+@pytest.mark.parametrize(("original", "near"), [(73.9, True), (74.1, False)])
+def test_r31_holds_releases_against_the_recoded_original(original: float, near: bool) -> None:
+    settings = Settings(quick=True, folder=None)
+    cell = {"labels": 72.0, "middles": 60.0}
+    # However far the original falls behind as numbers, that says nothing of a recoding.
+    part = {"weights": {}, "original": original, "original as numbers": 10.0, SPREAD: [cell] * 2, WEIGHT: [cell] * 2}
+    guess = dict.fromkeys(("A16", "A8", "A2", "A3"), 60.0)
+    found = CREDIT_WEIGHTS.judge(settings, [part] * 6 + [guess])
+    (check,) = (one for one in found.checks if "near the original" in one.claim)
+    assert (check.holds, check.within_band) == (near, near)
+
+
 def test_accuracy_is_cross_validated() -> None:
     rng = np.random.default_rng(1)
     target = pl.Series(rng.choice(["a", "b"], 300))
@@ -185,7 +206,7 @@ def test_r31_counts_counter_examples() -> None:
     def gave(more: float) -> dict[str, Any]:
         cell = {"labels": 70.0, "middles": 60.0}
         own = {"labels": 70.0 + more, "middles": 60.0}
-        return {"weights": {}, "original": 73.0, SPREAD: [cell, cell], WEIGHT: [own, own]}
+        return {"weights": {}, "original": 73.0, "original as numbers": 60.0, SPREAD: [cell, cell], WEIGHT: [own, own]}
 
     guess = dict.fromkeys(("A16", "A8", "A2", "A3"), 60.0)
     found = CREDIT_WEIGHTS.judge(settings, [gave(3), gave(-2), gave(1), gave(-1), gave(2), gave(2), guess])

@@ -47,19 +47,37 @@ def _java() -> Any:
         try:
             jpype.startJVM(*settings, classpath=jars)
         except (jpype.JVMNotFoundException, OSError):
-            raise RequestError(
-                "The learners of Weka need Java, and none was found: install Java 17 or later, or set JAVA_HOME."
-            ) from None
+            raise _no_java("The learners of Weka need") from None
         # Weka's linear algebra says in the log which native libraries it did not find.
         jpype.JClass("java.util.logging.LogManager").getLogManager().reset()
     return jpype
 
 
-def _jars() -> list[Path]:
+def _no_java(who_need: str) -> RequestError:
+    return RequestError(f"{who_need} Java, and none was found: install Java 17 or later, or set JAVA_HOME.")
+
+
+def require_weka(who: str) -> None:
+    """Refuse what would stop later because Weka or Java is not there; starts nothing.
+
+    Args:
+        who: Who learns with Weka, for the message.
+    """
+    _jars(f"Weka, with which {who} learn,")
+    jpype: Any = import_module("jpype")
+    if jpype.isJVMStarted():
+        return
+    try:
+        jpype.getDefaultJVMPath()
+    except (jpype.JVMNotFoundException, OSError):
+        raise _no_java(f"Weka, with which {who} learn, needs") from None
+
+
+def _jars(purpose: str = "A learner of Weka") -> list[Path]:
     """Weka's classes, as its package brings them."""
     package = find_spec("weka")
     if package is None or find_spec("jpype") is None:
-        raise MissingPackage("python-weka-wrapper3", "weka", "A learner of Weka")
+        raise MissingPackage("python-weka-wrapper3", "weka", purpose)
     jars = [path for folder in package.submodule_search_locations or () for path in Path(folder).glob("lib/*.jar")]
     return sorted(path for path in jars if not path.stem.endswith("-src"))
 

@@ -24,6 +24,7 @@ from anonfit_papers.reproduction.adult_parts import (
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Result, Settings
 from anonfit_papers.reproduction.learner_words import J48_SETTINGS
 from anonfit_papers.reproduction.masking import J48
+from anonfit_papers.reproduction.paper_words import AUTHORS_K
 
 QUICK = " Quick: Top7 and two k."
 ERRORS = "Errors in percent. BE: on the original; UE: with the columns removed; AE: with them masked."
@@ -57,7 +58,7 @@ GENERALIZED_ADULT = Experiment(
     ("T5",),
     "With taxonomies, AE − BE is below 2 points for Top7 and 20 ≤ k ≤ 600, and AE is much lower than UE.",
     "AE − BE at most 2.8 points, on average at most 2.0; AE at least 3 points below UE.",
-    READING,
+    f"{READING} Much lower is read as 3 points at the least. {AUTHORS_K}",
     SHARES,
     f"{J48_SETTINGS}.",
     partial(curve_parts, suppress=False, name=J48),
@@ -93,7 +94,8 @@ SUPPRESSED_ADULT = Experiment(
     ("T5",),
     "Without taxonomies, AE − BE is below 2.5 points for Top7 and 20 ≤ k ≤ 1000, and AE is much lower than UE.",
     "AE − BE at most 3.2 points; AE at least 3 points below UE.",
-    f"{READING} Names are suppressed one by one, numbers are cut.",
+    f"{READING} Names are suppressed one by one, numbers are cut. Much lower is read as 3 points at the least. "
+    f"{AUTHORS_K}",
     SHARES,
     f"{J48_SETTINGS}.",
     partial(curve_parts, suppress=True, name=J48),

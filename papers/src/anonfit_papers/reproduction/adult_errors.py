@@ -25,8 +25,14 @@ _NAMES = {
     "hours-per-week": "H",
     "sex": "S",
 }
-NEAR = 0.1
+OWN_BAND = (
+    "The paper prints one number and no band: to the digit it prints the claim holds, and what is accepted beside it "
+    "is our own reading."
+)
+NEAR = 0.05
 """Points: the paper prints one decimal."""
+ABOUT = 0.25
+"""Points: so near a number is that the paper gives by about."""
 
 
 def _number(name: str, value: float, claimed: float, band: tuple[float, float], near: float = NEAR) -> Check:
@@ -102,7 +108,7 @@ BASELINE_ERROR = Experiment(
     ("T4",),
     "C4.5 errs on 14.7 % of the test records (BE).",
     "14.0 to 15.2 %.",
-    READING,
+    f"{READING} {OWN_BAND}",
     SHARES,
     f"{J48_SETTINGS}.",
     _single(baseline),
@@ -134,7 +140,7 @@ UPPER_ERROR = Experiment(
     ("T4",),
     "C4.5 errs on 21.5 % of the test records if Top7 is removed (UE).",
     "20.5 to 22.5 %.",
-    READING,
+    f"{READING} {OWN_BAND}",
     SHARES,
     f"{J48_SETTINGS}.",
     _upper_plan,
@@ -151,7 +157,7 @@ def _at_500_plan(settings: Settings) -> Iterator[Part]:
 
 def _at_500_judge(_: Settings, gave: Sequence[Measured]) -> Result:
     base, masked = (part["error"] for part in gave)
-    check = _number(f"the error at k = {K}", masked, 16.7, (16.2, 17.3), near=0.25)
+    check = _number(f"the error at k = {K}", masked, 16.7, (16.2, 17.3), near=ABOUT)
     rows = [
         {"error": "BE", "paper": 14.7, "found": round(base, 2)},
         {"error": "AE", "paper": 16.7, "found": round(masked, 2)},
@@ -167,7 +173,8 @@ ERROR_AT_500 = Experiment(
     ("T3",),
     "For Top7 and k = 500, AE is only about 2 points above BE = 14.7 %: about 16.7 %.",
     "16.2 to 17.3 %.",
-    READING,
+    f"{READING} About 2 points is read as 2 within {ABOUT:g}; that, and what is accepted beside it, is our own "
+    "reading.",
     SHARES,
     f"{J48_SETTINGS}.",
     _at_500_plan,

@@ -20,7 +20,7 @@ from anonfit_papers.reproduction.census_parts import (
 )
 from anonfit_papers.reproduction.comparing import difference, mean_and_error
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
-from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
+from anonfit_papers.reproduction.frame import OWN, Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learner_words import BAYES_SETTINGS, J48_SETTINGS
 from anonfit_papers.reproduction.learning import INFOGAIN, LEARNER_NAMES, MEDIAN
 
@@ -65,12 +65,13 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
     def accuracies(method: str, k: int, word: str, name: str) -> list[float]:
         return [part[word][name] for cell, part in zip(cells, gave, strict=True) if cell[1:] == (method, k)]
 
-    rows, checks = [], []
+    rows, checks, gaps = [], [], []
     for name in LEARNERS:
         for k in _ks(settings):
             for method in METHODS:
                 whole, box = (accuracies(method, k, word, name) for word in (WHOLE, BOX))
                 gap = difference(box, whole, folds=count)
+                gaps.append(gap.mean)
                 rows.append(
                     {
                         "learner": LEARNER_NAMES[name],
@@ -86,7 +87,6 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
             ahead = difference(first, second, folds=count)
             claim = f"{LEARNER_NAMES[name]}, k = {k}: InfoGain is above Median with bounding boxes, too"
             checks.append(Check(claim, ahead.mean > 0, ahead.mean > 0, str(ahead), ahead.is_weak))
-    gaps = [float(str(row["boxes above by"])) for row in rows]
     little = max(abs(gap) for gap in gaps) < LITTLE
     evidence = f"from {min(gaps):+.2f} to {max(gaps):+.2f} points"
     checks.append(Check(f"the reading changes no accuracy by {LITTLE:g} points", little, little, evidence))
@@ -117,11 +117,13 @@ BOUNDING_REGIONS = Experiment(
     "R40",
     "Bounding regions",
     "KDD 2006, figure 3 and section 4.2",
-    (),
-    "The basic algorithm maps rows to their bounding region; models learn from the ends of regions.",
+    (OWN,),
+    "Our own question, not a claim of the paper, whose basic algorithm maps rows to their bounding region: models "
+    "learn alike from the smallest boxes and from whole regions, and InfoGain stays above Median.",
     f"No accuracy changes by {LITTLE:g} points, and InfoGain stays above Median.",
     "The paper's bounding region is read as the smallest box around the group's own training rows; all other "
-    "experiments read it as the whole region, which every record belongs to that is recoded later.",
+    "experiments read it as the whole region, which every record belongs to that is recoded later. Whether that "
+    f"changes what models learn is our own question, and the paper claims nothing of it. {PAPERS_BALANCE.reading}",
     CENSUS_SHARES[PAPERS_BALANCE],
     f"{J48_SETTINGS}; {BAYES_SETTINGS}.",
     _plan,

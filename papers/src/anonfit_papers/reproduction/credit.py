@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -18,8 +18,13 @@ from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learner_words import J48_SETTINGS
 from anonfit_papers.reproduction.masking import J48, error_of, mask
+from anonfit_papers.reproduction.paper_words import K_BETWEEN
 
 TOPS, TOP = (5, 7, 9), 7
+SMALL_CRX = 300
+"""The k up to which the paper has small errors on CRX."""
+FAR = 3.0
+"""Points by which AE is lower than UE at the least if it is much lower, as on Adult."""
 CRX_KS = (20, 60, 100, 140, 180, 200, 250, 300, 400, 500, 600)
 GERMAN_KS = (20, 40, 60, 80, 100, 140, 180, 200, 300, 400, 500)
 
@@ -107,22 +112,31 @@ def _level(name: str, values: Sequence[float], claimed: float, band: tuple[float
 
 
 def _crx_judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    gaps = _gaps(gave, CRX_KS, 300)
-    later = [gave[0][f"masked {TOP}"][place] for place, k in enumerate(CRX_KS) if k > 300]
-    rise = max(later) - gave[0]["original"]
+    gaps, upper = _gaps(gave, CRX_KS, SMALL_CRX), gave[0][f"without {TOP}"]
     checks = (
         _level("BE", [gave[0]["original"]], 15.4, (13, 19)),
-        _level(f"UE of Top{TOP}", [gave[0][f"without {TOP}"]], 42, (38, 46)),
-        gap_check(f"Top{TOP}: AE − BE below 4 points for 20 ≤ k ≤ 300", gaps, 4.0, 4.0),
-        Check("AE − BE above 4 points for some k > 300", rise > 4.0, rise > 4.0, f"up to {rise:.1f} points"),
+        _level(f"UE of Top{TOP}", [upper], 42, (38, 46)),
+        gap_check(f"Top{TOP}: AE − BE below 4 points for 20 ≤ k ≤ {SMALL_CRX}", gaps, 4.0, 4.0),
+        _much_lower(gave[0]["original"], gaps, upper),
     )
+    later = [gave[0][f"masked {TOP}"][place] for place, k in enumerate(CRX_KS) if k > SMALL_CRX]
+    rise = max(later) - gave[0]["original"]
     notes = (
         "Errors in percent; 188 test records, so that one record is 0.53 points.",
-        "Of 653 records no two groups can have more than 326 each: beyond that nothing is refined, whatever the "
-        "method, and AE is UE. That AE rises there follows from BE and UE and, as in the paper, from the "
-        "size of the table.",
+        f"Not judged: for some k > {SMALL_CRX} AE − BE is up to {rise:.1f} points. Of 653 records no two groups can "
+        "have more than 326 each: beyond that nothing is refined, whatever the method, and AE is UE. That AE rises "
+        "there follows from BE and UE and, as in the paper, from the size of the table: it could not have failed.",
     )
     return Result(pl.DataFrame(_rows(gave, CRX_KS)), _figure(gave, CRX_KS, "J48, CRX suppressed"), checks, notes)
+
+
+def _much_lower(base: float, gaps: Mapping[int, float], upper: float) -> Check:
+    """Whether AE is nearer to BE than to UE at every k. gaps: AE − BE by k"""
+    worst = max(gaps, key=lambda k: gaps[k])
+    error = base + gaps[worst]
+    evidence = f"AE at most {error:.2f} % (k = {worst}), BE {base:.2f} %, UE {upper:.2f} %"
+    claim = f"Top{TOP}: AE much lower than UE for 20 ≤ k ≤ {SMALL_CRX}"
+    return Check(claim, error < (base + upper) / 2, error <= upper - FAR, evidence)
 
 
 CREDIT_SCREENING = Experiment(
@@ -130,10 +144,13 @@ CREDIT_SCREENING = Experiment(
     "Errors on the credit screening",
     "TKDE 2007, figure 9 a",
     ("T8",),
-    "For Top7, BE is 15.4 % and UE 42 %; AE − BE is below 4 points for 20 ≤ k ≤ 300 and rises drastically for k > 300.",
-    "BE 13 to 19 %, UE 38 to 46 %, AE − BE at most 4 points; AE may be below BE.",
+    "For Top7, BE is 15.4 % and UE 42 %; AE − BE is below 4 points for 20 ≤ k ≤ 300, and AE is much lower than UE; it "
+    "rises drastically for k > 300.",
+    f"BE 13 to 19 %, UE 38 to 46 %, AE − BE at most 4 points and AE at least {FAR:g} points below UE up to k = 300; AE "
+    "may be below BE.",
     "The authors' division is the order of the file; names are suppressed one by one, numbers are cut; AE below BE is "
-    "no fault. Drastically is read as above 4 points at some k > 300.",
+    "no fault. Much lower is read as nearer to BE than to UE. The rise for k > 300 is shown and not judged, since it "
+    f"could not have failed. {K_BETWEEN}",
     "− 54.7 %, + 45.3 % (training 54.4 and 45.6 %, test 55.3 and 44.7 %).",
     f"{J48_SETTINGS}.",
     _crx_plan,
@@ -147,21 +164,18 @@ CREDIT_SCREENING = Experiment(
 def _german_judge(_: Settings, gave: Sequence[Measured]) -> Result:
     gave, guesses = gave[: len(gave) // 2], [part["error"] for part in gave[len(gave) // 2 :]]
     gaps = _gaps(gave, GERMAN_KS, 100)
-    mean = sum(gaps.values()) / len(gaps)
-    checks = (
-        _level("BE", [part["original"] for part in gave], 28.8, (26, 31)),
-        gap_check(f"Top{TOP}: AE − BE below 4 points for 20 ≤ k ≤ 100", gaps, 4.0, 4.0),
-        Check("and on average at most 4", mean <= 4.0, mean <= 4.0, f"{mean:.2f} points"),
-        *_below(gave, guesses, gaps),
-    )
-    upper = mean_and_error([part[f"without {TOP}"] for part in gave])[0]
-    guess, base = (mean_and_error(values)[0] for values in (guesses, [part["original"] for part in gave]))
+    guess, upper = (mean_and_error(values)[0] for values in (guesses, [part[f"without {TOP}"] for part in gave]))
+    bases = [part["original"] for part in gave]
+    checks = (_level("BE", bases, 28.8, (26, min(31, guess))), *_below(gave, guesses, gaps))
+    worst = max(gaps, key=lambda k: gaps[k])
     notes = (
         f"Mean over {len(gave)} random divisions into 666 and 334 records ± its standard error. The paper's UE of 36 % "
         "is the share of bad risks in its own test records (120 of 334), whose division is not in the archive; "
         f"here UE is {upper:.1f} %.",
-        f"Who guesses the more frequent class errs on {guess:.1f} %, {guess - base:.1f} points above BE: here less "
-        "than 4 points is no more than a guess gives, and what the paper says of UE is asked of the guess, too.",
+        f"Not judged: AE − BE is at most {gaps[worst]:.2f} points for 20 ≤ k ≤ 100, at k = {worst}, and so below the "
+        f"paper's 4. Who guesses the more frequent class errs on {guess:.1f} %, {guess - mean_and_error(bases)[0]:.1f} "
+        "points above BE: less than 4 points is no more than a guess gives, and what the paper says of UE is asked of "
+        "the guess, too.",
     )
     table = pl.DataFrame(_rows(gave, GERMAN_KS))
     return Result(table, _figure(gave, GERMAN_KS, "J48, German suppressed"), checks, notes)
@@ -174,7 +188,7 @@ def _below(gave: Sequence[Measured], guesses: Sequence[float], ks: Iterable[int]
     for name, others in (("UE", [part[f"without {TOP}"] for part in gave]), ("the error of a guess", guesses)):
         lower = difference(others, masked)
         claim = f"Top{TOP}: AE below {name} for 20 ≤ k ≤ 100"
-        yield Check(claim, lower.mean > 0, True, lower.told("lower", "higher"), lower.is_weak)
+        yield Check(claim, lower.mean > 0, lower.mean > 0, lower.told("lower", "higher"), lower.is_weak)
 
 
 GERMAN_CREDIT = Experiment(
@@ -183,10 +197,11 @@ GERMAN_CREDIT = Experiment(
     "TKDE 2007, figure 9 b",
     ("T8",),
     "For Top7, BE is 28.8 %, and AE − BE below 4 points for 20 ≤ k ≤ 100; AE is mildly lower than UE.",
-    "BE 26 to 31 %, AE − BE at most 4 points on average; the value of UE is not comparable.",
+    "BE from 26 % to the error of a guess, and at most 31 %; AE below UE and below a guess; the value of UE is not "
+    "comparable.",
     "The authors' division is a permutation that the archive does not have: random divisions, on average; UE, which "
     "is the majority's error of their test part, cannot be compared: AE is held against our own UE and the majority's "
-    "error here.",
+    f"error here. That AE − BE is below 4 points is shown and not judged: a guess gives that, too. {K_BETWEEN}",
     "Good 70 %, bad 30 % (the authors' test part: 64 and 36 %).",
     f"{J48_SETTINGS}.",
     _german_plan,

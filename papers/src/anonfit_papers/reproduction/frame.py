@@ -21,6 +21,10 @@ Measured: TypeAlias = dict[str, Any]
 """What a part gave: texts, numbers, and lists and mappings of them."""
 
 
+OWN = "own"
+"""In place of the number of a claim: no paper claims it, the question is ours."""
+
+
 class Verdict(StrEnum):
     """What came of a claim."""
 
@@ -80,6 +84,8 @@ class Result:
     checks: tuple[Check, ...]
     notes: tuple[str, ...] = ()
     """What a reader should know of the numbers."""
+    measured: tuple[Measured, ...] = field(default=(), repr=False)
+    """What was judged, part by part; it is kept, so that a judge that changes can judge it again."""
 
     @property
     def verdict(self) -> Verdict:
@@ -106,7 +112,7 @@ class Experiment:
     paper: str
     """Where the paper shows it."""
     claims: tuple[str, ...]
-    """The numbers of the claims it tests."""
+    """The numbers of the claims it tests; OWN where no paper makes one."""
     claim: str
     band: str
     """What is accepted."""
@@ -122,3 +128,8 @@ class Experiment:
     """The files it needs, for a data folder; None: it needs none."""
     setting: str = ""
     """How it is set up here: rows, k, trials, and how much less a quick run does."""
+
+    @property
+    def needs_weka(self) -> bool:
+        """Whether a learner of Weka is among those that it names."""
+        return "Weka" in self.learners

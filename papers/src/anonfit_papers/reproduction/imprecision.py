@@ -17,6 +17,7 @@ from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learner_words import NO_CLASSES, NOBODY
 from anonfit_papers.reproduction.learning import MEDIAN, Holdout, recode
+from anonfit_papers.reproduction.paper_words import K_OURS, from_memory
 
 ROWS = 1000
 KS = (2, 5, 10, 25, 50, 100, 250)
@@ -113,7 +114,8 @@ IMPRECISION = Experiment(
     "Imprecision grows with k, and is smallest where the selection is part of the workload.",
     "Selection ≤ Median over age and salary ≤ Median over all columns for at least 90 % of the k; each grows with k.",
     "The three rectangles are separate selections with the constants of Agrawal's function 2, as printed in 1993; "
-    "imprecision is the number of rows answered beyond those asked for, summed over the three.",
+    "imprecision is the number of rows answered beyond those asked for, summed over the three. "
+    f"{from_memory('1,000 records')} {K_OURS}",
     NO_CLASSES,
     NOBODY,
     _plan,

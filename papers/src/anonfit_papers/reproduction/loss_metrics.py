@@ -22,6 +22,7 @@ from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part,
 from anonfit_papers.reproduction.learner_words import J48_SETTINGS
 from anonfit_papers.reproduction.learning import ORIGINAL, TDS, Holdout, folds
 from anonfit_papers.reproduction.masking import J48
+from anonfit_papers.reproduction.paper_words import K_BETWEEN
 
 COLUMNS = ("age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country")
 METRICS: tuple[Metric, ...] = ("CM", "LM")
@@ -111,13 +112,16 @@ def _series(parts: Sequence[Measured]) -> dict[str, list[float]]:
 
 
 def _compared(k: int, found: Mapping[str, Sequence[float]], count: int) -> Iterator[Check]:
-    loss, classes = (difference(found[metric], found[TDS], folds=count) for metric in ("LM", "CM"))
-    near = loss.mean >= -NEAR or k < COMPARED
-    claim = f"k = {k}: better than by the loss metric"
-    yield Check(claim, loss.mean > 0, near, loss.told("lower", "higher"), loss.is_weak)
-    # The paper's "slightly" asks for no more than the direction here; how far behind it may be is asked over all k.
-    claim = f"k = {k}: better than by the classification metric"
-    yield Check(claim, classes.mean > 0, True, classes.told("lower", "higher"), classes.is_weak)
+    for metric in ("LM", "CM"):
+        gap = difference(found[metric], found[TDS], folds=count)
+        own, other = (mean_and_error(found[name])[0] for name in (f"{metric} found", f"{metric} of {TDS}"))
+        told = gap.told("lower", "higher")
+        if own >= other:
+            told += f"; no opponent here, {own:.2f} against {other:.2f} % by its own metric: not won, whoever is ahead"
+        # The paper's "slightly" asks for no more than the direction by CM; how far behind is asked over all k.
+        near = metric == "CM" or k < COMPARED or (gap.mean >= -NEAR and own < other)
+        claim = f"k = {k}: better than by the {NAMES[metric]}"
+        yield Check(claim, gap.mean > 0 and own < other, near, told, gap.is_weak)
 
 
 def _is_an_opponent(metric: Metric, by_k: Mapping[int, Mapping[str, Sequence[float]]]) -> Check:
@@ -205,10 +209,10 @@ LOSS_METRICS = Experiment(
     "the classification metric.",
     f"For k ≥ {COMPARED}, at most {NEAR:g} points above the error by the loss metric; over all k, at most {NEAR:g} "
     "points above that by the classification metric; each opponent better by its own metric than top-down refinement, "
-    "or it is none.",
+    "or it is none; at a k where it is not, nothing is won against it.",
     "The opponent is Iyengar's genetic algorithm with suppression, bred anew; the paper quotes the errors that he "
     "found. The taxonomies of that comparison are his, for both sides, and not at hand: here both have those of the "
-    "rest of TKDE 2007.",
+    f"rest of TKDE 2007. {K_BETWEEN}",
     f"{ADULT_SHARES} in the training file.",
     f"{J48_SETTINGS}; parts are names to it.",
     _plan,

@@ -223,7 +223,7 @@ METRICS_AND_TASKS = Experiment(
     "the target application; the paper leaves it open.",
     "None: in each table and for each task, WDM is correlated in the right direction and more closely than GDM.",
     "Better is read as a rank correlation over releases of one k, averaged over k; the weighted figure must tell more "
-    "than the general one.",
+    "than the general one; k are ours.",
     "Adult: at most 50,000 75.1 %, more 24.9 %; CRX: − 54.7 %, + 45.3 %.",
     "Naive Bayes of the names of labels, with Laplace's correction.",
     _plan,

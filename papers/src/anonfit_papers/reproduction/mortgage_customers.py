@@ -103,7 +103,7 @@ MORTGAGE_CUSTOMERS = Experiment(
     "R25",
     "Six customers of a mortgage company",
     "PKDD 2006, table 1 and figure 1",
-    (),
+    ("K1",),
     "With k = 3 the tree asks for the car, then for the marital status, and has two spans of three persons.",
     "Tree, bins and spans exactly, for every k and every choice of what is public.",
     "A son is made for every value of the span, also an empty one, so that spans are right; splits of private columns "

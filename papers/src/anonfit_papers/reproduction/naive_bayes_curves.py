@@ -28,6 +28,7 @@ from anonfit_papers.reproduction.adult_parts import (
 )
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.masking import error_of_model, mask
+from anonfit_papers.reproduction.paper_words import AUTHORS_K
 
 TEN_RANGES, NORMAL, SUPERVISED = "ten ranges of equal width", "normal", "supervised discretization"
 BASE = 18.07
@@ -94,12 +95,6 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
     (top, k), above = max(small.items(), key=lambda item: item[1])
     checks = (
         Check(
-            f"the baseline error is {BASE}",
-            abs(base - BASE) < 0.05,
-            16.5 <= base <= 19,
-            f"{base:.2f} (paper {BASE})",
-        ),
-        Check(
             "AE − BE at most 1.5 points for 20 ≤ k ≤ 1000",
             most <= 1.5,
             most <= 2.0,
@@ -116,8 +111,9 @@ def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
     beside = [_beside(settings, gave, name) for name in _names(gave) if name != TEN_RANGES]
     notes = (
         ERRORS,
-        f"The verdict rests on {TEN_RANGES}, chosen because BE is then the paper's: that it is says nothing more. The "
-        f"other two statements could fail, and under the other readings do. {' '.join(beside)}",
+        f"The verdict rests on {TEN_RANGES}, chosen because BE is then the paper's: that it is {base:.2f} (paper "
+        f"{BASE}) is not judged, since it could not have failed. The other two statements could, and under the other "
+        f"readings do. {' '.join(beside)}",
     )
     figure = curve_figure(settings, _of(TEN_RANGES, gave), f"Naive Bayes, {TEN_RANGES}, generalized")
     return Result(pl.DataFrame(rows), figure, checks, notes)
@@ -145,10 +141,11 @@ NAIVE_BAYES_ADULT = Experiment(
     ("T6",),
     "For naive Bayes BE is 18.07 %, AE − BE at most 1.5 points for 20 ≤ k ≤ 1000, and AE is below BE for k ≤ 180 (Top5 "
     "and Top7).",
-    "BE 16.5 to 19 %; AE − BE at most 2 points; AE at most 0.2 points above BE for k ≤ 180.",
+    "AE − BE at most 2 points; AE at most 0.2 points above BE for k ≤ 180.",
     f"{READING} Judged is the naive Bayes whose baseline is the paper's own, with numbers in ten ranges of equal "
     "width; the paper's program (Orange, about 2006) treated numbers in a way that it does not say. That AE is below "
-    "BE is asked of Top5 and Top7, as the paper limits it, the other statement of Top9, too.",
+    "BE is asked of Top5 and Top7, as the paper limits it, the other statement of Top9, too. "
+    f"{AUTHORS_K}",
     SHARES,
     "Naive Bayes with m-estimates (m = 2, as Orange has it), numbers in ten ranges of equal width over the training "
     "records, or with a normal distribution in each class; NaiveBayes of Weka with supervised discretization (-D).",

@@ -15,6 +15,7 @@ from anonfit_papers.datasets_tables import fingerprint
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learner_words import NO_CLASSES, NOBODY
+from anonfit_papers.reproduction.paper_words import K_OURS
 from anonfit_papers.reproduction.weighing import Released, released
 
 MONDRIAN_COLUMNS = (
@@ -235,7 +236,7 @@ ONE_WEIGHT = Experiment(
     "WDM under some reading.",
     "Best is read as the smallest WDM of the weighted column; beside it as the most gained against spread-only, as "
     "the nearest to the raw table, as the WDM of all columns alike and as GDM, by labels of regions and by what their "
-    "rows have, with taxonomies of names and with names as ordered numbers, as Mondrian took them.",
+    f"rows have, with taxonomies of names and with names as ordered numbers, as Mondrian took them. {K_OURS}",
     NO_CLASSES,
     NOBODY,
     _plan,

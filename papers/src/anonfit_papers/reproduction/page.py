@@ -14,32 +14,39 @@ import polars as pl
 from anonfit.errors import RequestError
 from anonfit.runtime.files import write_file
 from anonfit_papers.reproduction.catalogue import EXPERIMENTS
-from anonfit_papers.reproduction.writing import FIGURE, TABLE, VERDICT, extent
+from anonfit_papers.reproduction.frame import OWN
+from anonfit_papers.reproduction.writing import FIGURE, MEASURED, TABLE, VERDICT, extent
 
 _OPENING = """# Reproduction of the papers
 
 This page is made by `anonfit reproduce{names} --docs docs`{quick}; change the experiments, not the page. Experiments
 that are not named keep the results that were measured before, which lie beside their figures. Each row of the first
 table is one experiment: what the paper claims, and whether our measurement agrees. A claim **holds** if all that the
-paper says was found, and **holds, but weakly** if chance alone would part the numbers as far (p ≥ 0.05); it **holds
-within the band** if only what was fixed beforehand as acceptable was found, and otherwise **does not hold**, with the
-numbers that say so. Each row names the reading of the paper that it tests, the share of the classes, and who learns
-with which settings. [papers.md](papers.md) leads from the sections, figures and tables of the papers to the rows.
+paper says was found, and **holds, but weakly** if chance alone would part the numbers as far (p ≥ 0.05), if it rests
+on no difference having been found, or if the test takes for independent what is not; it **holds within the band** if
+only what was fixed as acceptable was found, and otherwise **does not hold**, with the numbers that say so. No paper
+gives a band: these, and what words such as "much" and "several" are in numbers, are our own readings. What could not
+have failed is shown and not judged. Each row names the reading of the paper that it tests, the share of the classes,
+and who learns with which settings. The examples of table 2, once R2, are part of R1. [papers.md](papers.md) leads
+from the sections, figures and tables of the papers to the rows.
 
 The papers are *Workload-Aware Anonymization* (LeFevre, DeWitt, Ramakrishnan, KDD 2006; claims C), *Anonymizing
-Classification Data for Privacy Preservation* (Fung, Wang, Yu, TKDE 2007; claims T), a report on weighted anonymization
-for applications (Rangachari, Xiong; claims W) and *k-Anonymous Decision Tree Induction* (Friedman, Schuster, Wolff,
-PKDD 2006; R25 to R29). In the first, regions are learned from training rows only, test rows are recoded by the same
-regions, and the learners are Weka's, as in the paper; [learning.md](learning.md) says how regions become features. TDS
-is top-down refinement for one quasi-identifier ([tdr.md](tdr.md)). In the second, training and test records are masked
-together, as its authors did: the errors tell of its claims, and flatter what a model would do on records that nobody
-has seen. Trees are tested on rows that were not masked ([trees.md](trees.md)).
+Classification Data for Privacy Preservation* (Fung, Wang, Yu, TKDE 2007; claims T), a report on weighted
+anonymization for applications (Rangachari, Xiong; claims W) and *k-Anonymous Decision Tree Induction* (Friedman,
+Schuster, Wolff, PKDD 2006; claims K, numbered here). A claim "own" is of no paper: the question is ours. In the
+first, regions are learned from training rows only, test rows are recoded by the same regions, and the learners are
+Weka's, as in the paper; [learning.md](learning.md) says how regions become features. TDS is top-down refinement for
+one quasi-identifier ([tdr.md](tdr.md)). In the second, training and test records are masked together, as its authors
+did: the errors tell of its claims, and flatter what a model would do on records that nobody has seen. Trees are
+tested on rows that were not masked ([trees.md](trees.md)).
 """
 
 FIGURES = "figures"
 """The folder beside the page with what it shows."""
 _FILES = {f"{FIGURE}.png": "png", f"{FIGURE}.svg": "svg", TABLE: "csv", VERDICT: "json"}
 """What lies beside the page of every experiment, by its ending."""
+PARTS = "measured"
+"""The folder in that one with what was judged."""
 _WORDS = {"reading": "Reading", "shares": "Classes", "learners": "Learners", "setting": "Setting"}
 
 
@@ -60,10 +67,11 @@ def write_page(out: Path, docs: Path, *, quick: bool) -> Path:
     if not measured:
         raise RequestError(f"{folder} has no results to show: run the experiments first.")
     figures = docs / FIGURES
-    figures.mkdir(parents=True, exist_ok=True)
+    (figures / PARTS).mkdir(parents=True, exist_ok=True)
     for name in measured:
         for file, ending in _FILES.items():
             shutil.copyfile(folder / name / file, figures / f"{name}.{ending}")
+        shutil.copyfile(folder / name / MEASURED, figures / PARTS / f"{name}.json")
     page = docs / "reproduction.md"
     write_file(page, page_text(figures, quick=quick))
     return page
@@ -112,7 +120,8 @@ def _kept(figures: Path, wanted: str) -> list[dict[str, Any]]:
 
 def _section(verdict: Mapping[str, Any], table: Path) -> Iterator[str]:
     yield f"## {_heading(verdict)}\n"
-    numbers = f"; claim {', '.join(verdict['claims'])}" if verdict["claims"] else ""
+    claims = ", ".join(verdict["claims"])
+    numbers = "; our own question" if claims == OWN else f"; claim {claims}"
     yield f"*{verdict['paper']}{numbers}.* {verdict['claim']}\n"
     yield f"**Verdict: {verdict['verdict']}.** Accepted band: {verdict['band']}\n"
     for word in ("reading", "shares", "learners", "setting"):

@@ -29,6 +29,7 @@ from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learner_words import J48_SETTINGS
 from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, TDS
+from anonfit_papers.reproduction.paper_words import from_memory
 
 K = 100
 SOON = 3
@@ -117,8 +118,8 @@ def _experiment(name: str, of: CensusClass, title: str) -> Experiment:
         ("C10",),
         "Accuracy falls as the most predictive columns are left out, and fastest for TDS.",
         f"Every method loses accuracy, and of the three TDS most, once the {SOON} most telling columns are left out.",
-        f"{of.reading} Fastest is read as the most points lost once {SOON} columns are left out; k = {K}, since the "
-        "paper's own has no legible digits.",
+        f"{of.reading} Fastest is read as the most points lost once {SOON} columns are left out. "
+        + from_memory(f"k = {K}, of which we are unsure"),
         CENSUS_SHARES[of],
         f"{J48_SETTINGS}.",
         partial(_plan, of),

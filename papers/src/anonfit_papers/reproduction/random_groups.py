@@ -28,6 +28,7 @@ from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learner_words import J48_SETTINGS
 from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN
+from anonfit_papers.reproduction.paper_words import from_memory
 
 K = 50
 METHODS = (INFOGAIN, MEDIAN)
@@ -146,7 +147,7 @@ def _experiment(name: str, of: CensusClass, title: str) -> Experiment:
         "selections can be incorporated without large negative effects.",
         f"With up to {SEVERAL} groups InfoGain loses less than {LARGE:g} points and is at least as accurate as Median.",
         f"{of.reading} Several is read as up to {SEVERAL} groups, slightly as less than {SMALL:g} point; what happens "
-        f"beyond is shown and not judged. k = {K}, since the paper's own has no legible digits.",
+        f"beyond is shown and not judged. {from_memory(f'k = {K}, of which we are unsure')}",
         CENSUS_SHARES[of],
         f"{J48_SETTINGS}; one for all groups.",
         partial(_plan, of),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from anonfit_papers.reproduction.comparing import difference, mean_and_error
+from anonfit_papers.reproduction.comparing import Difference, difference, mean_and_error
 from anonfit_papers.reproduction.frame import Check
 from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, TDS
 
@@ -35,5 +35,11 @@ def against_rivals(
         row |= {f"corrected p {other}": float(f"{gap.corrected:.2g}")} if folds else {}
         above = gap.mean > 0 if level is None else gap.is_above(level)
         condition = "" if level is None else f" (p < {level})"
-        checks.append(Check(f"{where}: InfoGain above {other}{condition}", above, above, str(gap)))
+        checks.append(Check(f"{where}: InfoGain above {other}{condition}", above, above, told_at(gap, level)))
     return row, checks
+
+
+def told_at(gap: Difference, level: float | None) -> str:
+    """The difference, and whether it is less a finding than the want of one."""
+    told = gap.told("above", "below")
+    return told if level is None or gap.p < level else f"{told}: chance is not ruled out"

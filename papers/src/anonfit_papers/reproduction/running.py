@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from anonfit.errors import DataError, RequestError, did_you_mean
+from anonfit.evaluation.weka import require_weka
 from anonfit.runtime.process import Stage, silent
 from anonfit_papers.datasets import require
 from anonfit_papers.reproduction.catalogue import EXPERIMENTS
@@ -72,6 +73,8 @@ def plan(experiments: Sequence[Experiment], settings: Settings, out: Path) -> Ru
     """
     require_drawing()
     make_folder(out / PARTS, "--out")
+    if taught := [experiment.name for experiment in experiments if experiment.needs_weka]:
+        require_weka(", ".join(taught))
     for experiment in experiments:
         if experiment.sources is None:
             continue
@@ -115,7 +118,7 @@ def run(planned: Run, stage: Stage = silent) -> Iterator[tuple[Experiment, Resul
                 measured = _measured(planned.store, part, clock)
             gave.append(measured)
         stage(f"{experiment.name}: judging")
-        yield experiment, experiment.judge(planned.settings, gave)
+        yield experiment, replace(experiment.judge(planned.settings, gave), measured=tuple(gave))
 
 
 def _measured(store: Store, part: Part, clock: _Clock) -> Measured:

@@ -13,10 +13,11 @@ import polars as pl
 
 from anonfit.runtime.files import write_file
 from anonfit_papers.reproduction.figures import draw
-from anonfit_papers.reproduction.frame import Experiment, Result, Settings
+from anonfit_papers.reproduction.frame import Experiment, Measured, Result, Settings
 
 PACKAGES = ("anonfit", "numpy", "polars", "python-weka-wrapper3", "scikit-learn")
 FIGURE, TABLE, VERDICT, SUMMARY = "figure", "table.csv", "verdict.json", "summary"
+MEASURED = "measured.json"
 
 
 def extent(*, quick: bool) -> str:
@@ -30,6 +31,7 @@ def write_result(experiment: Experiment, result: Result, settings: Settings, out
     folder.mkdir(parents=True, exist_ok=True)
     draw(result.figure, folder, FIGURE)
     write_file(folder / TABLE, result.table.write_csv())
+    write_file(folder / MEASURED, measured_text(result.measured))
     verdict = {
         "name": experiment.name,
         "title": experiment.title,
@@ -59,6 +61,12 @@ def write_result(experiment: Experiment, result: Result, settings: Settings, out
     }
     write_file(folder / VERDICT, json.dumps(verdict, ensure_ascii=False, indent=1) + "\n")
     return verdict
+
+
+def measured_text(measured: Sequence[Measured]) -> str:
+    """What parts gave, a line for each."""
+    lines = (json.dumps(part, ensure_ascii=False, separators=(",", ":")) for part in measured)
+    return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
 def _versions() -> dict[str, str]:
