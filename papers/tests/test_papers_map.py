@@ -8,10 +8,15 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import polars as pl
 import pytest
 
+from anonfit.criteria.objectives import CriterionName
+from anonfit.evaluation.learners import LEARNERS
+from anonfit.evaluation.methods import METHODS
+from anonfit.spec.model import Candidates, Regions, WeightRule
 from anonfit_papers.reproduction.catalogue import EXPERIMENTS
 from anonfit_papers.reproduction.figures import Figure
 from anonfit_papers.reproduction.frame import Check, Experiment, Result
@@ -42,6 +47,15 @@ PARTS = {
 """Of each paper by the beginning of its title: sections, figures and tables."""
 
 
+SETTINGS = {
+    "criterion": get_args(CriterionName),
+    "candidates": get_args(Candidates),
+    "weight_rule": get_args(WeightRule),
+    "regions": get_args(Regions),
+}
+"""What settings that the map names may be."""
+
+
 def rows(text: str = MAP) -> list[list[str]]:
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
     return [row for row in cells if row[0] not in ("part", "---")]
@@ -55,6 +69,16 @@ def test_every_file_that_the_map_names_is_there() -> None:
         for name in re.findall(r"`([\w/.]+)`", tests):
             place = name if name.startswith("papers/") else f"tests/{name}"
             assert (ROOT / place).exists(), f"{part}: {place}"
+
+
+def test_every_setting_and_page_that_the_map_names_is_there() -> None:
+    for part, code, _, _ in rows():
+        for name, value in re.findall(r'`(?:\w+\.)?(\w+) = "(\w+)"`', code):
+            assert value in SETTINGS[name], f"{part}: {name} = {value}"
+        for names in re.findall(r"`evaluate --(?:methods|learners) ([\w,]+)`", code):
+            assert set(names.split(",")) <= {*METHODS, *LEARNERS}, f"{part}: {names}"
+        for page in re.findall(r"\]\(([\w-]+\.md)\)", code):
+            assert (ROOT / "docs" / page).is_file(), f"{part}: {page}"
 
 
 def test_what_the_papers_need_alone_is_in_a_test_that_the_map_names() -> None:

@@ -159,7 +159,8 @@ def did_you_mean(word: str, valid: Iterable[str]) -> str:
     options = list(valid)
     # Of very many words only those are compared that begin alike and are about as long.
     like = options if len(options) <= MANY_NAMES else [name for name in options if _may_be_meant(name, word)]
-    near = get_close_matches(word, like[:MANY_NAMES], n=1, cutoff=0.6)
+    near = [name for name in options if name.casefold() == word.casefold()]
+    near = near or get_close_matches(word, like[:MANY_NAMES], n=1, cutoff=0.6)
     if near:
         return f"did you mean '{_short(near[0])}'?"
     rest = f" and {len(options) - MOST_NAMES} more" if len(options) > MOST_NAMES else ""

@@ -172,3 +172,11 @@ def test_ctrl_c_keeps_what_was_found(folder: Path) -> None:
     whole = (folder / "trial" / "store.jsonl").read_text()
     assert whole.startswith(kept)
     assert len(kept.splitlines()) < len(whole.splitlines()) == 1 + 2 * 8
+
+
+def test_a_name_in_other_letters_is_recognized(folder: Path) -> None:
+    found = evaluate("--methods", "TDR", "--folds", "2", folder=folder)
+    assert found.returncode == 2
+    assert "there is no method 'TDR'; did you mean 'tdr'?" in found.stderr
+    found = evaluate("--learners", "ID3", "--folds", "2", folder=folder)
+    assert "there is no learner 'ID3'; did you mean 'id3'?" in found.stderr

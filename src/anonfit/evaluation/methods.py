@@ -182,7 +182,7 @@ METHODS = {
         _named("lsd"),
         _named("selection"),
         SpecMethod("tree", _tree, "one target with classes, rows that are persons, and no demand on sensitive columns"),
-        SpecMethod("tdr", _tdr, "one target with classes"),
+        SpecMethod("tdr", _tdr, "one target with classes (of several, workload.targets names one)"),
         SpecMethod("weighted", _weighted("first"), "weights"),
         SpecMethod("naive", _weighted("naive"), "weights"),
         SpecMethod("probabilistic", _weighted("probabilistic"), "weights"),
