@@ -69,7 +69,9 @@ def test_top_down_refinement_is_a_method_whatever_the_algorithm_of_the_spec() ->
     assert found.to_json() == method("spec").recode(frame, refined, 20, 0).to_json()
     assert found.to_json() == method("tdr").recode(frame, refined, 20, 0).to_json()
     assert found.to_json() != method("infogain").recode(frame, spec(), 20, 0).to_json()
-    with pytest.raises(RequestError, match=r"'tdr' needs one target with classes \(of several, workload.targets names one\), and the"):
+    with pytest.raises(
+        RequestError, match=r"'tdr' needs one target with classes \(of several, workload.targets names one\), and the"
+    ):
         method("tdr").recode(frame, replace(spec(), workload=WorkloadSpec()), 20, 0)
 
 
