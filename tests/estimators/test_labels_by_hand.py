@@ -365,3 +365,9 @@ def test_whole_numbers_with_both_ends_are_read_without_a_recoding() -> None:
     table = pl.DataFrame({"age": ["≤ 17", "18–64", "65", "≥ 66"]})
     found = RegionEncoder().fit(table).transform(table)
     assert np.asarray(found)[1:3].tolist() == [[18.0, 64.0], [65.0, 65.0]]
+
+
+def test_a_single_value_beside_open_intervals_does_not_close_them() -> None:
+    ages = pl.DataFrame({"age": ["< 39", "39", "[40, 45)", "≥ 45"]})
+    expected = [[38.0, 39.0], [39.0, 39.0], [40.0, 45.0], [45.0, 50.0]]
+    assert RegionEncoder("ends").fit_transform(ages).tolist() == expected

@@ -64,16 +64,62 @@ def test_smooth_features_are_named_by_their_bends() -> None:
     assert encoder.get_feature_names_out().tolist() == names
 
 
-@pytest.mark.parametrize("ages", [AGES, ["[0, 30)", "[30, 60)", "[60, 120]"], ["*", "*"], ["< 5", "≥ 5"]])
-def test_recipients_who_copy_the_page_find_the_same_numbers(ages: list[str]) -> None:
-    found = np.array(copied()["number_features"](ages))
-    expected = RegionEncoder("smooth").fit_transform(pl.DataFrame({"age": ages}))
-    np.testing.assert_allclose(found[:, : expected.shape[1]], expected)
+@pytest.mark.parametrize(
+    "labels",
+    [
+        AGES,
+        ["[0, 30)", "[30, 60)", "[60, 120]"],
+        ["< 5", "≥ 5"],
+        ["< 39", "39", "[40, 45)", "≥ 45"],
+        ["missing", "missing or < 30", "[30, 45)", "≥ 45", "*", "not missing"],
+        ["[0, 30)", "missing or [30, 60)", "[60, 120]", "missing"],
+        ["≤ 37", "38–42", "≥ 43"],
+        ["0–17", "18", "missing or 19–120"],
+        ["[3, 7]", "[9, 12]", "20", "-4"],
+        [f"[{cut}, {cut + 1})" for cut in range(30)],
+        ["< 2020-01-01", "[2020-01-01, 2020-03-01T12:00:00)", "≥ 2020-03-01T12:00:00"],
+        ["< 2020-01-01", "≥ 2020-01-01", "missing"],
+    ],
+)
+def test_recipients_who_copy_the_page_find_the_same_numbers(labels: list[str]) -> None:
+    found = np.array(copied()["number_features"](labels))
+    frame = pl.DataFrame({"age": labels})
+    np.testing.assert_allclose(found, RegionEncoder("smooth").fit_transform(frame))
+    missing = found[:, -1:] if any("missing" in label for label in labels) else found[:, :0]
+    for encoding, columns in (("expected", slice(0, 1)), ("ends", slice(1, 3)), ("both", slice(0, 3))):
+        expected = RegionEncoder(encoding).fit_transform(frame)
+        np.testing.assert_allclose(np.hstack([found[:, columns], missing]), expected)
 
 
-def test_recipients_who_copy_the_page_find_the_same_shares() -> None:
-    found = np.array(copied()["name_features"](JOBS))
-    np.testing.assert_allclose(found, RegionEncoder("expected").fit_transform(pl.DataFrame({"job": JOBS})))
+@pytest.mark.parametrize("labels", [["*", "*"], ["*", "missing", "not missing"]])
+def test_a_column_that_is_nowhere_cut_is_0_to_recipients(labels: list[str]) -> None:
+    found = np.array(copied()["number_features"](labels))
+    frame = pl.DataFrame({"age": labels})
+    np.testing.assert_allclose(found, RegionEncoder("smooth", types={"age": "continuous"}).fit_transform(frame))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        JOBS,
+        ["missing or {Craft, Sales}", "Craft", "*", "missing", "not missing"],
+        ["missing or Craft", "Sales"],
+        ['"a, b"', '{"a, b", c d}', '"{x}"', 'missing or {"a \\"q\\", b", c d}', "*"],
+        ["other", "{other, no - name}", "no - name"],
+    ],
+)
+def test_recipients_who_copy_the_page_find_the_same_shares(labels: list[str]) -> None:
+    found = np.array(copied()["name_features"](labels))
+    np.testing.assert_allclose(found, RegionEncoder("expected").fit_transform(pl.DataFrame({"job": labels})))
+
+
+def test_recipients_who_know_a_taxonomy_find_the_same_shares() -> None:
+    leaves = [{"name": "DE"}, {"name": "FR"}]
+    tree = {"name": "*", "children": [{"name": "EU", "children": leaves}, {"name": "ZA"}]}
+    labels = ["EU", "ZA", "FR", "{EU, ZA}", "*"]
+    encoder = RegionEncoder("expected", taxonomies={"country": tree})
+    found = np.array(copied()["name_features"](labels, {"EU": ["FR", "DE"]}))
+    np.testing.assert_allclose(found, encoder.fit_transform(pl.DataFrame({"country": labels})))
 
 
 # --- which features suit a learner -------------------------------------------------------------------------------

@@ -105,8 +105,9 @@ def _column(meaning: LabelMeaning, labels: Sequence[ValueSet], has_missing: bool
         return features.rank_column(meaning.name, has_missing, meaning.order)
     intervals = [interval for label in labels for interval in label.intervals]
     ends = [end for interval in intervals for end in (interval.lower, interval.upper) if end is not None]
-    # A closed interval shows that the outermost ends are closed.
-    is_date, is_closed = meaning.type == "date", any(interval.closed for interval in intervals)
+    # A closed interval shows that the outermost ends are closed, but a single value stands beside open ones, too.
+    is_closed = any(interval.closed for interval in intervals) and len(ends) == 2 * len(intervals)
+    is_date = meaning.type == "date"
     places = np.unique([features.on_line(end, is_date=is_date) for end in ends])
     domain = (float(places[0]), float(places[-1])) if is_closed else (None, None)
     inner = places[1:-1] if is_closed else places
