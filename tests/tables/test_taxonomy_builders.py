@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -180,6 +181,15 @@ def test_every_child_of_the_root_reaches_the_minimum(counts: dict[str, int], min
     assert build.by_frequency(dict(reversed(counts.items())), minimum=minimum, root="any value") == taxonomy
 
 
+def test_counts_of_numbers_make_names() -> None:
+    assert build.by_frequency({1: 4, 2: 5}, minimum=3).leaves == ("2", "1")
+
+
+def test_cuts_may_be_arrays() -> None:
+    made = build.from_cuts(cast("Any", [np.array([1, 2, 3]), np.array([2])]))
+    assert made == build.from_cuts([[1, 2, 3], [2]]) != build.from_cuts(cast("Any", np.array([1, 2, 3])))
+
+
 def test_values_may_be_a_series() -> None:
     codes = pl.Series([75011, 75012, None, 75011])
     assert build.masked(codes).leaves == ("75011", "75012")
@@ -230,6 +240,9 @@ def test_built_taxonomies_can_be_written_and_read(tmp_path: Path, suffix: str) -
         (lambda: build.masked(["75011"], levels=[2, 3]), "do not descend"),
         (lambda: build.masked(["75011"], levels=[5]), "'5' characters cannot be kept of codes that have up to 5"),
         (lambda: build.masked([]), "no leaf"),
+        (lambda: build.masked("75011"), "the values are one text, '75011'; give a list"),
+        (lambda: build.alphabetical("abc", groups=1), "the values are one text"),
+        (lambda: build.by_frequency(cast("Any", ["a", "b"]), minimum=1), "give a mapping such as Counter"),
         (lambda: build.alphabetical(["a", "b"], groups=2), "fewer groups"),
         (lambda: build.alphabetical(["a", "b", "c"], groups=0), "fewer groups"),
         (lambda: build.by_frequency({"a": -1, "b": 9}, minimum=2), "negative"),

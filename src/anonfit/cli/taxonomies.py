@@ -188,7 +188,7 @@ def frequency(
 
     values = _leaves(data, column)
     counts = dict(zip(*values.value_counts().get_columns(), strict=True))
-    return builders.by_frequency({str(value): rows for value, rows in counts.items()}, minimum=minimum, root=root)
+    return builders.by_frequency(counts, minimum=minimum, root=root)
 
 
 @app.command(epilog="Example: anonfit taxonomy convert country.json --out country.csv")

@@ -12,10 +12,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from anonfit.errors import counted, did_you_mean, listed
 from anonfit.tables.taxonomy import ROOT, Taxonomy, taxonomy_error
+
+__all__ = ["alphabetical", "by_frequency", "dates", "from_cuts", "intervals", "masked"]
 
 Number: TypeAlias = int | float | Decimal
 Cuts: TypeAlias = Sequence[Number | date] | Sequence[Sequence[Number | date]]
@@ -99,8 +101,8 @@ def from_cuts(cuts: Cuts, *, open_ends: bool = True, root: str = ROOT) -> Taxono
     given: Iterable[object] = cuts
     if any(isinstance(cut, str) for cut in given):
         raise taxonomy_error("the cuts are texts; give numbers, dates or times, such as date(2020, 1, 31).")
-    nested = [list(level) for level in cuts if isinstance(level, Sequence)]
-    single = [cut for cut in cuts if not isinstance(cut, Sequence)]
+    nested = [list(level) for level in cuts if isinstance(level, Iterable)]
+    single = [cut for cut in cuts if not isinstance(cut, Iterable)]
     if bool(nested) == bool(single):
         raise taxonomy_error("the cuts are neither one list of cut points nor a list of such lists; give one.")
     if len({type(cut) if isinstance(cut, date) else Decimal for level in (*nested, single) for cut in level}) > 1:
@@ -182,7 +184,7 @@ def masked(
         >>> masked(["75011", "75012"], levels=[3, 2]).path(3)
         ('75011', '750**', '75***', '*')
     """
-    codes = sorted({str(value) for value in values if value is not None})
+    codes = sorted(_texts(values))
     if len(mask) != 1:
         raise taxonomy_error(f"the mask {mask!r} has {counted(len(mask), 'character')}; give one, such as '*' or '#'.")
     if holding := sum(mask in code for code in codes):
@@ -209,8 +211,7 @@ def alphabetical(values: Iterable[object], *, groups: int | Sequence[int], root:
         >>> alphabetical(["DE", "FR", "AT", "BE"], groups=2).names
         ('*', 'AT to BE', 'AT', 'BE', 'DE to FR', 'DE', 'FR')
     """
-    texts = {str(value) for value in values if value is not None}
-    ordered = sorted(texts, key=lambda text: (text.casefold(), text))
+    ordered = sorted(_texts(values), key=lambda text: (text.casefold(), text))
     numbers = [groups] if isinstance(groups, int) else list(groups)
     if any(left <= right for left, right in pairwise([len(ordered), *numbers])) or min(numbers, default=1) < 1:
         fault = f"{len(ordered)} values cannot be joined to {listed(numbers)} groups"
@@ -227,7 +228,7 @@ def alphabetical(values: Iterable[object], *, groups: int | Sequence[int], root:
     return Taxonomy.from_paths([*path, root] for path in paths)
 
 
-def by_frequency(counts: Mapping[str, int], *, minimum: int, root: str = ROOT) -> Taxonomy:
+def by_frequency(counts: Mapping[Any, int], *, minimum: int, root: str = ROOT) -> Taxonomy:
     """A taxonomy in which frequent values stand alone and rarer ones in groups of similar frequency.
 
     The groups show which values are about equally frequent in the counted table, though not how frequent.
@@ -241,6 +242,9 @@ def by_frequency(counts: Mapping[str, int], *, minimum: int, root: str = ROOT) -
         >>> by_frequency({"flu": 50, "gout": 6, "mumps": 5, "rabies": 1}, minimum=10).names
         ('*', 'flu', 'rarer values 1', 'gout', 'mumps', 'rabies')
     """
+    if not isinstance(counts, Mapping):
+        raise taxonomy_error("the counts say not how often each value occurs; give a mapping such as Counter(values).")
+    counts = {str(value): count for value, count in counts.items()}
     if any(count < 0 for count in counts.values()):
         raise taxonomy_error("a count is negative; counts say how often values occur.")
     if (total := sum(counts.values())) < minimum:
@@ -263,6 +267,13 @@ def by_frequency(counts: Mapping[str, int], *, minimum: int, root: str = ROOT) -
         rare += len(group) > 1
         paths.extend([value, f"rarer values {rare}" if len(group) > 1 else value, root] for value in group)
     return Taxonomy.from_paths(paths)
+
+
+def _texts(values: Iterable[object]) -> set[str]:
+    """The different values that are not missing, as names. A text is one value, not its characters."""
+    if isinstance(values, str):
+        raise taxonomy_error(f"the values are one text, {values!r}; give a list of them.")
+    return {str(value) for value in values if value is not None}
 
 
 def _intervals(cuts: Sequence[_Cut], coarser: Sequence[Sequence[_Cut]], *, open_ends: bool, root: str) -> Taxonomy:
