@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
@@ -17,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+from anonfit.errors import RequestError
 from anonfit.estimators.anonymizer import Anonymizer
 from anonfit.estimators.features import MOST_BENDS, bends_of, mean_above, suited_encoding
 from anonfit.estimators.region_encoder import RegionEncoder
@@ -127,7 +129,8 @@ def test_recipients_who_know_a_taxonomy_find_the_same_shares() -> None:
 
 def test_linear_models_are_given_smooth_features_and_others_expected_ones() -> None:
     linear = (LogisticRegression(), Ridge(), LinearSVC(), make_pipeline(StandardScaler(), Ridge()))
-    assert {suited_encoding(one) for one in (*linear, GridSearchCV(Ridge(), {}))} == {"smooth"}
+    wrapped = (GridSearchCV(Ridge(), {}), TransformedTargetRegressor(Ridge()))
+    assert {suited_encoding(one) for one in (*linear, *wrapped)} == {"smooth"}
     assert {suited_encoding(one) for one in (HistGradientBoostingClassifier(), RandomForestRegressor())} == {"expected"}
     by_name = {name for name in (*CLASSIFIERS, *REGRESSORS) if learner(name).encoding == "smooth"}
     assert by_name == {"linear-svm", "logistic-regression", "linear-regression"}
@@ -147,3 +150,8 @@ def test_a_pipeline_gives_a_learner_the_features_that_suit_it() -> None:
         assert pipeline[0].output == encoding
         assert pipeline[0].k == 7
         assert pipeline.score(people, ill) > 0.8
+
+
+def test_the_output_of_such_a_pipeline_is_not_asked_for() -> None:
+    with pytest.raises(RequestError, match="leave output out"):
+        Anonymizer.before(LogisticRegression(), output="ends")

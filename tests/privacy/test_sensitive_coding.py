@@ -125,7 +125,7 @@ def test_values_outside_a_declared_domain_are_counted_but_not_named() -> None:
 
 @pytest.mark.parametrize("values", [[[1, 2]], [{"a": 1}], [b"x"]])
 def test_values_that_cannot_be_compared_are_refused(values: list[Any]) -> None:
-    with pytest.raises(DataError, match="column 'd' is of type .* a diversity model needs plain values"):
+    with pytest.raises(DataError, match="column 'd' is of type .* a sensitive column or a target needs plain values"):
         coded(values)
 
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from anonfit.api import anonymize
-from anonfit.errors import DataError, listed
+from anonfit.errors import DataError, RequestError, listed
 from anonfit.estimators import inputs
 from anonfit.estimators.features import (
     Encoding,
@@ -125,6 +125,11 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             >>> list(Anonymizer.before(LogisticRegression(), k=2).named_steps)
             ['anonymizer', 'standardscaler', 'logisticregression']
         """
+        if "output" in settings:
+            raise RequestError(
+                "Anonymizer.before chooses the output that suits the learner; leave output out, or write "
+                "make_pipeline(Anonymizer(output=…), …)."
+            )
         encoding = suited_encoding(learner)
         scaler = [StandardScaler()] if encoding == Encoding.SMOOTH else []
         return make_pipeline(cls(output=encoding.value, **settings), *scaler, learner)

@@ -51,10 +51,11 @@ def suited_encoding(learner: Any) -> Encoding:
         <Encoding.SMOOTH: 'smooth'>
     """
     while True:
+        wrapped = [getattr(learner, word, None) for word in ("estimator", "regressor")]
         if hasattr(learner, "steps"):
             learner = learner.steps[-1][1]
-        elif getattr(learner, "estimator", None) is not None:
-            learner = learner.estimator
+        elif inner := [each for each in wrapped if each is not None]:
+            learner = inner[0]
         else:
             return Encoding.SMOOTH if set(LINEAR) & set(type(learner).__module__.split(".")) else Encoding.EXPECTED
 

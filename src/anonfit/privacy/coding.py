@@ -104,7 +104,10 @@ def _refuse_complex(values: pl.Series) -> None:
     """Refuse a column whose values cannot be compared."""
     dtype = values.dtype
     if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration):
-        raise DataError(f"column '{values.name}' is of type {dtype}; a diversity model needs plain values.")
+        raise DataError(
+            f"column '{values.name}' is of type {dtype}, whose values are neither classes nor numbers; a "
+            "sensitive column or a target needs plain values, so convert it."
+        )
 
 
 def _code_by_value(values: pl.Series, kind: ColumnType) -> tuple[Domain, Codes]:
