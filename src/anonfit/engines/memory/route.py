@@ -39,6 +39,46 @@ def count_parts(node: NodeView, split: Any, sizes: Any) -> None:
             sizes[run_of(firsts, parts, code)] += 1
 
 
+@inner
+def _is_second(side: Any, by_set: Int, second: Any, code: Any) -> Any:
+    """1 for a code of the second part."""
+    return np.int64(side[code]) if by_set == 1 else np.int64(code >= second)
+
+
+@inner
+def _scatter_in_two(old: Any, new: Any, field: Any, split: Any, side: Any, turns: Any, places: Any) -> None:
+    """Move rows to two parts: without a branch, since nobody could guess which it is; and with a loop for each of the
+    sizes that nearly all rows have, since a choice among them at every row would take as long as the rest.
+    """
+    (word, shift, mask, second), (start, stop, step), by_set = field, turns, split[3]
+    low, high, words = places[0], places[1], old.shape[1]
+    if words == 2:
+        for row in range(start, stop, step):
+            a, b = old[at(row), 0], old[at(row), 1]
+            is_second = _is_second(side, by_set, second, (old[at(row), word] >> shift) & mask)
+            place = high if is_second else low
+            new[at(place), 0], new[at(place), 1] = a, b
+            high += step * is_second
+            low += step * (1 - is_second)
+    elif words == 3:
+        for row in range(start, stop, step):
+            a, b, c = old[at(row), 0], old[at(row), 1], old[at(row), 2]
+            is_second = _is_second(side, by_set, second, (old[at(row), word] >> shift) & mask)
+            place = high if is_second else low
+            new[at(place), 0], new[at(place), 1], new[at(place), 2] = a, b, c
+            high += step * is_second
+            low += step * (1 - is_second)
+    else:
+        for row in range(start, stop, step):
+            is_second = _is_second(side, by_set, second, (old[at(row), word] >> shift) & mask)
+            place = high if is_second else low
+            for index in range(words):
+                new[at(place), at(index)] = old[at(row), at(index)]
+            high += step * is_second
+            low += step * (1 - is_second)
+    places[0], places[1] = low, high
+
+
 @kernel
 def scatter(node: NodeView, target: Rows, split: Any, start: Int, stop: Int, step: Int, places: Any) -> None:
     """Move rows start, start + step, … before stop to their parts; `places` holds the next free row of each part.
@@ -46,35 +86,18 @@ def scatter(node: NodeView, target: Rows, split: Any, start: Int, stop: Int, ste
     Two threads can share a node: one goes forward from its first row, the other backward from its last, and they meet
     within every part, whose rows keep their order.
     """
-    column, parts, _, by_set = split
+    column, parts = split[0], split[1]
     bit, mask = node.columns.facts[BIT, column], node.columns.facts[MASK, column]
-    old, new, side, firsts = node.rows.words, target.words, node.scratch.side, node.scratch.lists[PARTS]
-    words = old.shape[1]
-    if parts > 2:
-        for row in range(start, stop, step):
-            part = run_of(firsts, parts, read(old, bit, mask, row))
-            for word in range(words):
-                new[places[part], word] = old[row, word]
-            places[part] += step
+    old, new, firsts = node.rows.words, target.words, node.scratch.lists[PARTS]
+    if parts == 2:
+        field = at(bit >> 6), np.uint64(bit & 63), np.uint64(mask), np.uint64(firsts[1])
+        _scatter_in_two(old, new, field, split, node.scratch.side, (start, stop, step), places)
         return
-    second = firsts[1]
-    low, high = places[0], places[1]
     for row in range(start, stop, step):
-        code = read(old, bit, mask, row)
-        # All bits are set for the second part: without a branch, since nobody could guess which it is.
-        second_part = -(np.int64(side[at(code)]) if by_set == 1 else np.int64(code >= second))
-        place = low ^ ((low ^ high) & second_part)
-        if words == 2:  # most tables need two or three words
-            new[at(place), 0], new[at(place), 1] = old[at(row), 0], old[at(row), 1]
-        elif words == 3:
-            new[at(place), 0], new[at(place), 1] = old[at(row), 0], old[at(row), 1]
-            new[at(place), 2] = old[at(row), 2]
-        else:
-            for word in range(words):
-                new[at(place), word] = old[at(row), word]
-        low += step & ~second_part
-        high += step & second_part
-    places[0], places[1] = low, high
+        part = run_of(firsts, parts, read(old, bit, mask, row))
+        for word in range(old.shape[1]):
+            new[places[part], word] = old[row, word]
+        places[part] += step
 
 
 @inner
