@@ -193,6 +193,26 @@ def next_way(node: NodeView, column: Int, way: Int) -> Any:
     return np.int64(BY_CODE) if way < 0 else np.int64(-1)
 
 
+FEW = 64
+"""So few elements are sooner sorted where they stand."""
+
+
+@inner
+def _sort_by_means(elements: Int, means: Any, order: Any) -> None:
+    """Put elements, which stand as they are numbered, into the order of their means; equal ones as they stand."""
+    if elements > FEW:
+        sorted_ones = np.argsort(means[:elements], kind="mergesort")
+        for place in range(elements):
+            order[place] = sorted_ones[place]
+        return
+    for element in range(1, elements):
+        place, mean = np.int64(element), means[element]
+        while place > 0 and means[at(order[at(place - 1)])] > mean:
+            order[at(place)] = order[at(place - 1)]
+            place -= 1
+        order[at(place)] = element
+
+
 @inner
 def put_in_order(node: NodeView, way: Int, elements: Int, base: Int) -> None:
     """Fill the lists ORDER and RANK: by code, or by the mean of the target `way`."""
@@ -210,9 +230,7 @@ def put_in_order(node: NodeView, way: Int, elements: Int, base: Int) -> None:
                     chosen = np.int64(label)
         for element in range(elements):
             means[element] = mean_of(settings, targets, way, chosen, sums, base + element * slots)
-        order = np.argsort(means[:elements], kind="mergesort")  # equal ones as they stand
-        for place in range(elements):
-            lists[forms.ORDER, place] = order[place]
+        _sort_by_means(elements, means, lists[forms.ORDER])
     for place in range(elements):
         lists[forms.RANK, lists[forms.ORDER, place]] = place
 

@@ -16,6 +16,7 @@ from anonfit.engines.memory.cutting import HOPED, TIE, sum_whole, together_after
 from anonfit.engines.memory.forms import KernelConstraints, KernelObjective, NodeView
 from anonfit.engines.memory.impurity import NOBODY, cost_of, mass_of, may_gain_joined
 from anonfit.engines.memory.layout import Int
+from anonfit.engines.memory.two_classes import find_quick_cut, has_quick_cuts, sum_two
 from anonfit.engines.memory.wide import find_wide_cut
 from anonfit.runtime.compiling import inner, kernel
 
@@ -186,6 +187,63 @@ def _is_absent(constraints: KernelConstraints | None, column: Int) -> Any:
     return constraints.taken[0, column] == forms.ABSENT
 
 
+@inner
+def _weigh_quickly(node: NodeView, column: Int, is_first: bool) -> Any:
+    """Find a column's best legal split straight from the histogram, if that can be done; whether it was."""
+    splits = node.scratch.splits
+    if not has_quick_cuts(node, column) or node.objective.settings[forms.RULE] == COMBINED:
+        return False
+    if is_first:
+        sum_two(node, column)
+    find_quick_cut(node, column, _persons(node.objective, node.scratch.whole))
+    if splits[forms.CUT, column] < 0:
+        splits[forms.SPREAD, column] = -1.0
+    return True
+
+
+@inner
+def _gains_enough(node: NodeView, cost: float, column: Int) -> Any:
+    """Whether a column's split takes as much of the node's cost per person away as is asked for."""
+    objective, least = node.objective, node.objective.numbers[forms.MIN_GAIN]
+    gained = (cost - node.scratch.splits[forms.COST, column]) * _persons(objective, node.scratch.whole)
+    return objective.targets.shape[1] == 0 or least <= 0.0 or gained >= least
+
+
+@inner
+def _choose_freely(node: NodeView, constraints: KernelConstraints | None) -> Any:
+    """What `choose_split` finds by targets where there are no models. Of columns that are weighed quickly only the best
+    one's split is written.
+    """
+    objective, splits, whole = node.objective, node.scratch.splits, node.scratch.whole
+    settings, targets, factors, logs = objective.settings, objective.targets, objective.factors, objective.logs
+    best, written, cost, is_first = np.int64(-1), np.int64(-1), 0.0, True
+    parts, before, by_set = np.int64(0), np.int64(-1), np.int64(0)
+    for each in range(splits.shape[1]):
+        column, elements, base = np.int64(each), np.int64(0), np.int64(0)
+        if splits[forms.SPREAD, column] < 0:
+            continue
+        quick = _weigh_quickly(node, column, is_first)
+        if not quick:
+            elements, base, cost = _weigh(node, constraints, column, is_first)
+        elif is_first:
+            cost = cost_of(settings, targets, factors, logs, whole, np.int64(0), np.int64(NOBODY))
+            cost /= _persons(objective, whole)
+        is_first = False
+        if splits[forms.CUT, column] < 0 or (best >= 0 and not _is_better(objective, cost, column, best, splits)):
+            continue
+        best = column
+        if not quick:
+            parts, before, by_set = write_parts(node, column, elements, base)
+            written = column
+    if best >= 0 and written != best:
+        elements, base = find_elements(node, best)
+        put_in_order(node, np.int64(splits[forms.WAY, best]), elements, base)
+        parts, before, by_set = write_parts(node, best, elements, base)
+    if best >= 0 and not _gains_enough(node, cost, best):
+        best = np.int64(-1)
+    return best, parts, before, by_set
+
+
 @kernel
 def choose_split(node: NodeView, constraints: KernelConstraints | None) -> Any:
     """A node's split: column (-1: none is legal), number of parts, code below an ordered cut, whether it is by a set;
@@ -202,6 +260,8 @@ def choose_split(node: NodeView, constraints: KernelConstraints | None) -> Any:
         # against them at once.
         at_once = objective.settings[forms.RULE] == COMBINED and facts[layout.MODE, each] != layout.MULTIWAY
         splits[forms.STATE, each], splits[forms.CUT, each] = 1.0 if at_once else 0.0, -1.0
+    if constraints is None and not blind:
+        return _choose_freely(node, constraints)
     # With targets every column is weighed before the best is chosen, without any only the one that is preferred.
     turn = width if blind else 0
     written = np.int64(-1)  # the column whose split is in PARTS and `side`
@@ -246,8 +306,6 @@ def choose_split(node: NodeView, constraints: KernelConstraints | None) -> Any:
         ):
             parts, before, by_set = write_parts(node, column, elements, base)
             written = column
-    if not blind and objective.numbers[forms.MIN_GAIN] > 0.0:
-        gained = (cost - splits[forms.COST, column]) * _persons(objective, node.scratch.whole)
-        if gained < objective.numbers[forms.MIN_GAIN]:
-            return np.int64(-1), parts, before, by_set
+    if not _gains_enough(node, cost, column):
+        column = np.int64(-1)
     return column, parts, before, by_set
