@@ -25,11 +25,11 @@ from anonfit.engines.memory.layout import (
     Rows,
     Shape,
     code_name,
-    pack,
     rows_of,
     target_name,
     target_names,
 )
+from anonfit.engines.memory.packing import pack
 from anonfit.engines.memory.selecting import Selector, Split
 from anonfit.engines.memory.tallies import SensitiveTally, Tally
 from anonfit.runtime.compiling import shared

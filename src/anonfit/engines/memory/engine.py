@@ -35,14 +35,15 @@ from anonfit.engines.memory.forms import (
     whole_of,
 )
 from anonfit.engines.memory.growing import Subtree, begins_of, breadth_first, join_subtrees, settle
-from anonfit.engines.memory.layout import Columns, Rows, Shape, pack, rows_of
+from anonfit.engines.memory.layout import Columns, Rows, Shape, rows_of
+from anonfit.engines.memory.packing import in_order_of, pack
 from anonfit.engines.memory.route import count_parts, scatter
 from anonfit.engines.memory.selecting import RowSelector, Selector, Split
 from anonfit.engines.memory.splitting import BY_CHANCE, choose_split, signed_key
 from anonfit.engines.tree import Tree
 from anonfit.runtime.compiling import DirectCalls, called, shared
 from anonfit.runtime.process import thread_count
-from anonfit.tables.schema import CodedTable, Codes, Persons, code_dtype
+from anonfit.tables.schema import CodedTable, Codes, Persons
 
 
 def root_span(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
@@ -188,8 +189,8 @@ class Grower(TreeGrower):
         rows = pack(packing, table.rows, entities=table.entities, threads=threads)
         column = sorted_column(table, purpose, constraints)
         if column >= 0:
-            codes = table.codes[column].astype(code_dtype(table.columns[column].size))  # the fewer bytes, the sooner
-            rows = rows_of(rows.words.take(np.argsort(codes, kind="stable"), axis=0))
+            field = (int(forms.columns.facts[fact, column]) for fact in (layout.BIT, layout.MASK, layout.SIZE))
+            rows = in_order_of(rows, *field, threads=threads)
             forms = forms._replace(columns=forms.columns._replace(sorted=column))
         return cls(rows, forms, k, selector=selector, threads=threads, subtree=subtree)
 
@@ -297,8 +298,14 @@ class Grower(TreeGrower):
     def tree(self, key: int) -> tuple[Tree, NDArray[np.int64]]:
         """The tree of all rows, whose root has this key, and where the rows of each region begin."""
         nodes, members = self.grow(self.root(*root_span(self.columns), key))
-        settle(nodes, self.buffers[0].words, self.buffers[1].words)
-        return breadth_first(nodes, members), begins_of(nodes)
+        settled = (nodes, self.buffers[0].words, self.buffers[1].words)
+        if self.pool is None:
+            settle(*settled)
+            return breadth_first(nodes, members), begins_of(nodes)
+        beside = self.pool.submit(settle, *settled)
+        grown = breadth_first(nodes, members), begins_of(nodes)
+        beside.result()
+        return grown
 
     def close(self) -> None:
         """Let the threads go."""

@@ -85,10 +85,11 @@ def _masses(purpose: SplitObjective, table: CodedTable) -> NDArray[np.int64]:
     return np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
 
 
-def _whole(target: Target, masses: NDArray[np.int64]) -> Sums:
-    """The sums of a target over the table."""
+def _whole(target: Target, masses: NDArray[np.int64], *, by_row: bool) -> Sums:
+    """The sums of a target over the table; `by_row`: each row has mass 1."""
     if isinstance(target, ClassTarget):
-        return np.bincount(target.classes, weights=masses, minlength=target.width).astype(np.int64)
+        weights = None if by_row else masses
+        return np.bincount(target.classes, weights=weights, minlength=target.width).astype(np.int64)
     if isinstance(target, ShareTarget):
         return masses @ target.shares
     assert isinstance(target, NumberTarget)
@@ -109,7 +110,8 @@ class Whole(NamedTuple):
 def whole_of(purpose: SplitObjective, table: CodedTable) -> Whole:
     """What a purpose must know of a table."""
     masses = _masses(purpose, table) if purpose.targets else np.zeros(0, np.int64)
-    sums = tuple(_whole(target, masses) for target in purpose.targets)
+    by_row = purpose.masses is None and table.counts is None
+    sums = tuple(_whole(target, masses, by_row=by_row) for target in purpose.targets)
     return Whole(len(table.columns), table.rows, int(masses.sum()), sums)
 
 

@@ -6,7 +6,6 @@ its rows: the fields of rows by name, and what is made of some rows once they ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -29,9 +28,6 @@ QUARTER = 0xFFFFFFFF
 
 NARROW = 256
 """Columns of at most so many codes are counted in one histogram per node; wider ones when they are needed."""
-
-BLOCK = 1 << 14
-"""Rows packed at once."""
 
 ORDERED, SUBSET, BINARY, MULTIWAY = (int(mode) for mode in SplitMode)
 
@@ -203,31 +199,6 @@ def _taxonomies(columns: Sequence[CodedColumn], facts: NDArray[np.int64]) -> NDA
             trees.append(_taxonomy_facts(column.taxonomy, int(column.has_missing), nodes))
             nodes += trees[-1].shape[1]
     return np.concatenate(trees, axis=1)
-
-
-def pack(packing: Packing, rows: int, *, entities: NDArray[np.uint32] | None = None, threads: int = 1) -> Rows:
-    """The rows, packed; rows of one person stand together."""
-    packed = rows_of(np.empty((rows, packing.words), dtype=np.uint64))
-    order = None if entities is None else np.argsort(entities, kind="stable")
-    views: dict[int, NDArray[Any]] = {1: packed.bytes, 2: packed.words.view(np.uint16), 4: packed.words.view(np.uint32)}
-
-    def fill(start: int) -> None:
-        """Pack a block of rows: small enough to stay in the cache while its fields are written."""
-        stop = min(start + BLOCK, rows)
-        wanted: Any = slice(start, stop) if order is None else order[start:stop]
-        packed.words[start:stop] = 0
-        for name, (values, width) in packing.fields.items():
-            views[width][start:stop, packing.places[name] // width] = values[wanted]
-
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(fill, range(0, rows, BLOCK)))
-    return packed
-
-
-def pack_table(table: CodedTable, *, threads: int = 1) -> tuple[Rows, Columns]:
-    """A table's rows, packed, and what kernels know of its columns."""
-    packing = Packing(table_fields(table))
-    return pack(packing, table.rows, entities=table.entities, threads=threads), describe(table, packing)
 
 
 NUMBER, PERSONS, ENTITY, MASS = "number", "persons", "entity", "mass"

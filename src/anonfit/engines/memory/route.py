@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from anonfit.engines.memory.count import at, persons_in, read, run_of
 from anonfit.engines.memory.forms import PARTS, SIZES, NodeView
-from anonfit.engines.memory.layout import BIT, MASK, PLACE, Columns, Int, Rows, code_name, pack_table, rows_of
+from anonfit.engines.memory.layout import BIT, MASK, PLACE, Columns, Int, Rows, code_name, rows_of
+from anonfit.engines.memory.packing import pack_table
 from anonfit.engines.tree import Tree, set_bits
 from anonfit.runtime.compiling import inner, kernel, shared
 from anonfit.runtime.process import thread_count
