@@ -202,11 +202,12 @@ def _sort_by_means(elements: Int, means: Any, order: Any) -> None:
     """Put elements, which stand as they are numbered, into the order of their means; equal ones as they stand."""
     if elements > FEW:
         sorted_ones = np.argsort(means[:elements], kind="mergesort")
-        for place in range(elements):
-            order[place] = sorted_ones[place]
+        for turn in range(elements):
+            order[turn] = sorted_ones[turn]
         return
-    for element in range(1, elements):
-        place, mean = np.int64(element), means[element]
+    for turn in range(1, elements):
+        element = np.int64(turn)
+        place, mean = element, means[element]
         while place > 0 and means[at(order[at(place - 1)])] > mean:
             order[at(place)] = order[at(place - 1)]
             place -= 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,17 +95,17 @@ def pack_table(table: CodedTable, *, threads: int = 1) -> tuple[Rows, Columns]:
 
 
 @kernel
-def _count_codes(words: Any, bit: Int, mask: Int, start: Int, stop: Int, counts: Any) -> None:
+def _count_codes(words: Any, field: Any, start: Int, stop: Int, counts: Any) -> None:
     """Count the rows of each code of a field."""
-    word, shift, mask = at(bit >> 6), np.uint64(bit & 63), np.uint64(mask)
+    word, shift, mask = field
     for row in range(start, stop):
         counts[(words[at(row), word] >> shift) & mask] += 1
 
 
 @kernel
-def _move_by_code(words: Any, bit: Int, mask: Int, start: Int, stop: Int, places: Any, target: Any) -> None:
+def _move_by_code(words: Any, field: Any, start: Int, stop: Int, places: Any, target: Any) -> None:
     """Move rows to the next free places of their codes."""
-    word, shift, mask = at(bit >> 6), np.uint64(bit & 63), np.uint64(mask)
+    word, shift, mask = field
     for row in range(start, stop):
         code = (words[at(row), word] >> shift) & mask
         place = at(places[code])
@@ -115,12 +116,16 @@ def _move_by_code(words: Any, bit: Int, mask: Int, start: Int, stop: Int, places
 
 def in_order_of(rows: Rows, bit: int, mask: int, size: int, *, threads: int = 1) -> Rows:
     """The rows in the order of a field with codes below a size; those of one code as they stand."""
+    field = at(bit >> 6), at(bit & 63), at(mask)
     edges = np.linspace(0, len(rows.words), threads + 1).astype(int).tolist()
     runs = edges[:-1], edges[1:]
     counts = np.zeros((threads, size), np.int64)
-    each(threads, lambda *run: _count_codes(rows.words, bit, mask, *run), *runs, counts)
+    each(threads, partial(_count_codes, rows.words, field), *runs, counts)
     ends = np.cumsum(counts.T).reshape(size, threads).T  # of a code the rows of earlier threads come first
-    places = np.ascontiguousarray(ends - counts)
     target = np.empty_like(rows.words)
-    each(threads, lambda *run: _move_by_code(rows.words, bit, mask, *run, target), *runs, places)
+
+    def move(start: int, stop: int, places: NDArray[np.int64]) -> None:
+        _move_by_code(rows.words, field, start, stop, places, target)
+
+    each(threads, move, *runs, np.ascontiguousarray(ends - counts))
     return rows_of(target)
