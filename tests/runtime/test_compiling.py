@@ -210,6 +210,10 @@ def test_a_package_for_another_numba_brings_nothing_and_says_so(
         place = compiling.place(tmp_path, compiling.processors()[-1], "engines")
         place.mkdir(parents=True)
         assert compiling.brought("engines") == CodeFolder(place, compiling.processors()[-1])
+        compiling.brought.cache_clear()
+        place.rename(place.parent / "of-other-sources")
+        assert compiling.brought("engines") is None
+        assert "sources were changed" in compiling.why_not_brought()
     finally:
         compiling.brought.cache_clear()
 

@@ -68,6 +68,17 @@ def test_a_group_without_a_limit_leaves_what_is_free(tmp_path: Path, monkeypatch
     assert available(tmp_path, monkeypatch, 2, "/a", {"": ("max", 7, 0), "a": ("max", 7, 0)}) == 10_000
 
 
+def test_a_limit_holds_where_the_system_does_not_say_what_of_it_are_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    available(tmp_path, monkeypatch, 1, "/", {"": ("3000", 1000, 400)})
+    statistics = tmp_path / "groups" / "memory" / "memory.stat"
+    statistics.write_text("cache 5\nrss 9\n", encoding="ascii")
+    assert process.available_memory() == 2000
+    statistics.unlink()
+    assert process.available_memory() == 2000
+
+
 def test_without_control_groups_what_is_free_is_available(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "OWN_GROUPS", tmp_path / "none")
     monkeypatch.setattr(process, "_free_memory", lambda: 10_000)

@@ -94,6 +94,8 @@ def why_not_brought() -> str:
     """Why a package that brings machine code must be compiled all the same, in a few words; else nothing."""
     if not BROUGHT.is_dir():
         return ""
+    if any((BROUGHT / compiler() / processor).is_dir() for processor in processors()):
+        return "; the package's sources were changed since its machine code was made"
     for_others = ", ".join(sorted(path.name for path in BROUGHT.iterdir()))
     return f"; the package's machine code is for {for_others}, not for {compiler()} on this processor"
 

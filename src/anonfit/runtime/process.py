@@ -54,11 +54,16 @@ def _left_of_limits() -> Iterator[int]:
         most, used, cached = _OF_VERSION[bool(controllers)]
         own = root / place.strip("/")
         for folder in (own, *own.parents[: len(own.parts) - len(root.parts)]):
-            with suppress(OSError, ValueError, IndexError):  # not there, or "max": no limit
+            with suppress(OSError, ValueError):  # not there, or "max": no limit
                 limit, now = (int((folder / name).read_text(encoding="ascii")) for name in (most, used))
-                # Of what is used, files that were read may be forgotten.
-                files = (folder / "memory.stat").read_text(encoding="ascii").split(f"\n{cached} ")[1].split()[0]
-                yield limit - now + int(files)
+                yield limit - now + _forgettable(folder / "memory.stat", cached)
+
+
+def _forgettable(statistics: Path, cached: str) -> int:
+    """Of what a group uses, the files that were read: they may be forgotten. Not every system says how many."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(statistics.read_text(encoding="ascii").split(f"\n{cached} ")[1].split()[0])
+    return 0
 
 
 _OF_VERSION = {
