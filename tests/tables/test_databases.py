@@ -165,6 +165,18 @@ def test_types_of_sqlite_are_those_of_the_values(tmp_path):
     }
 
 
+def test_types_of_as_many_columns_as_sqlite_has_are_found(tmp_path):
+    path, names = tmp_path / "wide.db", [f"c{place}" for place in range(1999)]
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"CREATE TABLE t ({', '.join(names)})")
+        kinds = [1, 2.5, "a"] * 666 + [None]
+        for missing in range(3):
+            row = [None if place % 3 == missing else value for place, value in enumerate(kinds)]
+            connection.execute(f"INSERT INTO t VALUES ({', '.join('?' * 1999)})", row)
+    found = database_source(f"sqlite:{path}", table="t", query=None, folder=Path()).schema()
+    assert list(found.values()) == [pl.Int64(), pl.Float64(), pl.String()] * 666 + [pl.String()]
+
+
 def test_nothing_secret_is_shown(postgresql, tmp_path, capfd):
     spec = tmp_path / "spec.toml"
     spec.write_text(

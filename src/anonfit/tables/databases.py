@@ -275,20 +275,19 @@ def _types_of_duckdb(source: DatabaseSource, connection: Any) -> dict[str, pl.Da
 
 
 def _types_of_sqlite(source: DatabaseSource, connection: Any) -> dict[str, pl.DataType]:
-    """Whole numbers, numbers or texts, whatever all known values of a column are: one scan finds which kinds there are
-    (null, integer, real, text, blob), by their first letters.
+    """Whole numbers, numbers or texts, whatever all known values of a column are. One scan finds it, by one figure for
+    each column, however many they are and whatever is missing in them: the last of the kinds that it has.
     """
     names = [entry[0] for entry in _head(source, connection).description]
-    kinds = " || ".join(f"substr(typeof({quoted(name)}), 1, 1)" for name in names)
-    query = f"SELECT DISTINCT {kinds} FROM {_from(source)}"  # noqa: S608
-    combinations = _run(connection, query).fetchall() if names else []
+    last = (f"max(instr('irtb', substr(typeof({quoted(name)}), 1, 1)))" for name in names)  # 0: null
+    query = f"SELECT {', '.join(last)} FROM {_from(source)}"  # noqa: S608
+    found = _run(connection, query).fetchone() if names else ()
+    of_kind = (pl.String(), pl.Int64(), pl.Float64(), pl.String())
     types: dict[str, pl.DataType] = {}
-    for place, name in enumerate(names):
-        kinds_of = {row[0][place] for row in combinations} - {"n"}
-        if "b" in kinds_of:
+    for name, kind in zip(names, found, strict=True):
+        if kind == len(of_kind):
             raise _binary(source, name)
-        numbers = pl.Float64() if "r" in kinds_of else pl.Int64()
-        types[name] = numbers if kinds_of and "t" not in kinds_of else pl.String()
+        types[name] = of_kind[kind or 0]  # of no row: nothing
     return types
 
 
