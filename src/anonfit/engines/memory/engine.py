@@ -128,6 +128,9 @@ class TreeGrower:
 SUBTREE = 1 << 16
 """Nodes of fewer rows are grown by one thread, each with all nodes below it."""
 
+SHARE = 2
+"""How many subtrees each thread should have at least, so that they end at about the same time."""
+
 UNCOUNTED = np.empty(0, np.int64)
 """The histogram of a node whose rows are to be looked at."""
 
@@ -156,14 +159,15 @@ class Grower(TreeGrower):
         selector: RowSelector | None = None,
         threads: int = 1,
         subtree: int = SUBTREE,
+        spare: Rows | None = None,
     ) -> None:
-        """A tree over packed rows, which the forms describe."""
+        """A tree over packed rows, which the forms describe; `spare` is as much memory that nobody needs any more."""
         super().__init__(forms, k)
         self.selector = selector
         self.call = DirectCalls()
         self.rows = len(first.words)
         self.make_scratch(self.rows)
-        self.buffers = (first, rows_of(np.empty_like(first.words)))
+        self.buffers = (first, spare or rows_of(np.empty_like(first.words)))
         self.shared_buffers = (shared(self.buffers[0]), shared(self.buffers[1]))
         self.subtree_rows = subtree
         self.threads = threads
@@ -187,12 +191,12 @@ class Grower(TreeGrower):
             chooser = Selector(table.columns, k, purpose.selections, constraints, forms.columns)
             selector = RowSelector(chooser, table, purpose, constraints)
         rows = pack(packing, table.rows, entities=table.entities, threads=threads)
-        column = sorted_column(table, purpose, constraints)
+        spare, column = None, sorted_column(table, purpose, constraints)
         if column >= 0:
             field = (int(forms.columns.facts[fact, column]) for fact in (layout.BIT, layout.MASK, layout.SIZE))
-            rows = in_order_of(rows, *field, threads=threads)
+            rows, spare = in_order_of(rows, *field, threads=threads), rows
             forms = forms._replace(columns=forms.columns._replace(sorted=column))
-        return cls(rows, forms, k, selector=selector, threads=threads, subtree=subtree)
+        return cls(rows, forms, k, selector=selector, threads=threads, subtree=subtree, spare=spare)
 
     def each(self, task: Callable[..., Result], *arguments: Iterable[Any]) -> list[Result]:
         """The results of a task for each of its arguments, made by all threads."""
@@ -280,7 +284,7 @@ class Grower(TreeGrower):
 
     def grow(self, root: WaitingNode) -> Subtree:
         """All nodes, and the members of their sets."""
-        limit = max(self.subtree_rows, self.rows // self.threads) if self.pool else self.rows
+        limit = max(self.subtree_rows, self.rows // (SHARE * self.threads)) if self.pool else self.rows
         waiting, small = [root], []
         while waiting:
             node = waiting.pop()

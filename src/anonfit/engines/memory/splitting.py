@@ -10,7 +10,7 @@ import numpy as np
 
 from anonfit.criteria import objectives
 from anonfit.engines.memory import forms, layout
-from anonfit.engines.memory.candidates import find_elements, find_spreads, inner_range, put_in_order
+from anonfit.engines.memory.candidates import BY_CODE, find_elements, find_spreads, inner_range, put_in_order
 from anonfit.engines.memory.constraint_kernels import parts_allowed
 from anonfit.engines.memory.cutting import HOPED, TIE, sum_whole, together_after, weigh_multiway, weigh_two_way
 from anonfit.engines.memory.forms import KernelConstraints, KernelObjective, NodeView
@@ -56,14 +56,14 @@ def _weigh(node: NodeView, constraints: KernelConstraints | None, column: Int, i
     (0 without targets). The first column of a node that is weighed gives the node's own sums.
     """
     objective, splits, whole = node.objective, node.scratch.splits, node.scratch.whole
-    elements, base, is_found = np.int64(2), np.int64(0), False
-    if node.columns.sorted == column:
-        is_found = find_wide_cut(node, column, is_first)
-    if not is_found:
+    elements, base, is_sorted = np.int64(2), np.int64(0), node.columns.sorted == column
+    if is_sorted:
+        find_wide_cut(node, column, is_first)
+    else:
         elements, base = find_elements(node, column)
     size, cost, own_cost = 1.0, 0.0, 0.0
     if objective.targets.shape[1] > 0:
-        if is_first:
+        if is_first and not is_sorted:
             sum_whole(node, elements, base)
         size = _persons(objective, whole)
         settings, targets, factors, logs = objective.settings, objective.targets, objective.factors, objective.logs
@@ -71,7 +71,7 @@ def _weigh(node: NodeView, constraints: KernelConstraints | None, column: Int, i
         own_cost = cost_of(settings, targets, factors, logs, whole, np.int64(0), column, True)
     if node.columns.facts[layout.MODE, column] == layout.MULTIWAY:
         elements = weigh_multiway(node, column, elements, base, size)
-    elif not is_found:
+    elif not is_sorted:
         weigh_two_way(node, constraints, column, elements, base, size)
     if splits[forms.CUT, column] < 0:
         splits[forms.SPREAD, column] = -1.0
@@ -237,7 +237,8 @@ def _choose_freely(node: NodeView, constraints: KernelConstraints | None) -> Any
             written = column
     if best >= 0 and written != best:
         elements, base = find_elements(node, best)
-        put_in_order(node, np.int64(splits[forms.WAY, best]), elements, base)
+        if node.columns.facts[layout.MODE, best] == layout.ORDERED:  # that of others comes with writing
+            put_in_order(node, np.int64(BY_CODE), elements, base)
         parts, before, by_set = write_parts(node, best, elements, base)
     if best >= 0 and not _gains_enough(node, cost, best):
         best = np.int64(-1)

@@ -13,7 +13,7 @@ from anonfit.engines.memory import forms, layout
 from anonfit.engines.memory.candidates import BY_CODE
 from anonfit.engines.memory.count import at
 from anonfit.engines.memory.cutting import TIE
-from anonfit.engines.memory.forms import NodeView
+from anonfit.engines.memory.forms import KernelObjective, NodeView
 from anonfit.engines.memory.impurity import NOBODY, cost_of_two, is_of_two
 from anonfit.engines.memory.layout import Int
 from anonfit.runtime.compiling import inner
@@ -99,11 +99,25 @@ def _median_cut(node: NodeView, entries: Any, first: Int, by_code: bool) -> Any:
 
 
 @inner
+def _cost_of_cut(objective: KernelObjective, known: bool, a: Int, b: Int, c: Int, d: Int, size: float) -> Any:
+    """The same as `cost_of_two`; `known`: x ln x of all numbers is in the table."""
+    if not known:
+        return cost_of_two(objective.factors, objective.logs, a, b, c, d, size)
+    logs, factor = objective.logs, objective.factors[forms.FACTOR, 0]
+    left = logs[at(a + b)] - logs[at(a)] - logs[at(b)]
+    right = logs[at(c + d)] - logs[at(c)] - logs[at(d)]
+    return (factor * left + factor * right) / size
+
+
+@inner
 def _best_cut(node: NodeView, entries: Any, first: Int, by_code: bool, size: float) -> Any:
     """The cheapest legal candidate and its cost; and whether any cut is legal."""
     objective, scratch, histogram, k = node.objective, node.scratch, node.histogram, node.k
     order, whole, all_cuts = scratch.lists[forms.ORDER], scratch.whole, objective.settings[forms.ALL_CUTS] == 1
-    total, place, best, least, is_legal = whole[0] + whole[1], np.int64(-1), np.int64(-1), np.inf, False
+    all_first, all_second = whole[0], whole[1]
+    total = all_first + all_second
+    known = objective.factors[forms.UNIT, 0] == 1.0 and total < objective.logs.shape[0]
+    place, best, least, is_legal = np.int64(-1), np.int64(-1), np.inf, False
     a, b, x, y = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     for entry in range(*entries):
         here = _place_of(by_code, order, first, entry)
@@ -113,7 +127,7 @@ def _best_cut(node: NodeView, entries: Any, first: Int, by_code: bool, size: flo
         if a + b >= k and total - a - b >= k:
             is_legal = True
             if all_cuts or ((x != 0 or p != 0) and (y != 0 or q != 0)):
-                cost = cost_of_two(objective.factors, objective.logs, a, b, whole[0] - a, whole[1] - b, size)
+                cost = _cost_of_cut(objective, known, a, b, all_first - a, all_second - b, size)
                 if cost < least - TIE:
                     best, least = place, cost
         a, b, x, y, place = a + p, b + q, p, q, place + 1
@@ -129,9 +143,12 @@ def find_quick_cut(node: NodeView, column: Int, size: float) -> None:
     if not by_code:
         entries = np.int64(0), _put_in_order(node, column)
     first = 2 * node.columns.facts[layout.BIN, column]
-    best, least, is_legal = _best_cut(node, entries, first, by_code, size)
+    best, least, is_legal = np.int64(-1), np.inf, True
+    if objective.settings[forms.ALL_CUTS] == 1 or (whole[0] > 0 and whole[1] > 0):  # else none is a candidate
+        best, least, is_legal = _best_cut(node, entries, first, by_code, size)
     if best < 0 and is_legal:
         best, a, b = _median_cut(node, entries, first, by_code)
-        least = cost_of_two(objective.factors, objective.logs, a, b, whole[0] - a, whole[1] - b, size)
+        if best >= 0:
+            least = cost_of_two(objective.factors, objective.logs, a, b, whole[0] - a, whole[1] - b, size)
     splits[forms.COST, column], splits[forms.CUT, column] = least, best
     splits[forms.WAY, column] = BY_CODE if by_code else 0
