@@ -307,3 +307,11 @@ def test_models_that_cannot_be_used_are_refused_before_any_work(words: dict[str,
 def test_a_model_beside_targets_that_are_denoised_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     found = asked(monkeypatch, targets=["cost", {"column": "o", "model": FITTED}], denoise=True)
     assert [target.model for target in found.targets] == [None, FITTED]
+
+
+def test_a_taxonomy_that_is_nested_too_deeply_is_refused() -> None:
+    tree: dict[str, Any] = {"name": "leaf"}
+    for level in range(2000):
+        tree = {"name": str(level), "children": [tree]}
+    with pytest.raises(RequestError, match="nested too deeply"):
+        spec_of_keywords(pl.DataFrame({"age": [1]}), {"quasi_identifiers": ["age"], "taxonomies": {"age": tree}})

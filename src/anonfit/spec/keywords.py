@@ -126,7 +126,10 @@ def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) ->
 
 def spec_of_keywords(data: Any, words: Mapping[str, Any]) -> Spec:
     """The spec, checked as a whole, of a source (a path or a frame) and the keyword arguments of `anonymize`."""
-    words = {name: plain(word) for name, word in words.items() if name != "data"}
+    try:
+        words = {name: plain(word) for name, word in words.items() if name != "data"}
+    except RecursionError:
+        raise RequestError("what was given is nested too deeply; a taxonomy has at most 200 levels.") from None
     tables: dict[str, Any] = {name: {} for name in SECTIONS}
     for name, (section, setting) in KEYWORDS.items():
         if words.get(name) is not None:
