@@ -57,7 +57,7 @@ WITHOUT_PARTS = {
     "R40",
     "R41",
 }
-"""Measured before parts were kept, hours for all of them together. R16, R19, R20, R35 and R36 are judged by their
+"""Measured before parts were kept; hours for all of them together. R14, R16, R19, R20, R35 and R36 are held to their
 tables.
 """
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
@@ -112,6 +112,19 @@ def test_kept_comparisons_with_rivals_are_what_their_table_says(name: str, level
             check = next(checks)
             assert check["holds"] == gap.is_above(level)
             assert check["found"] == told_at(gap, level), check["claim"]
+
+
+def test_kept_comparisons_with_metrics_are_what_their_table_says() -> None:
+    checks = {check["claim"]: check for check in kept("R14")["checks"]}
+    for row in table("R14").iter_rows(named=True):
+        for metric, word in (("LM", "loss"), ("CM", "classification")):
+            check = checks[f"k = {row['k']}: better than by the {word} metric"]
+            ahead, opponent = row[metric] - row["TDS"], row[f"{metric} found"] < row[f"{metric} of TDS"]
+            points, told = check["found"].split(" points ")
+            assert float(points) == pytest.approx(abs(ahead), abs=0.011)
+            assert told.startswith("lower, p = " if ahead > 0 else "higher, p = ")
+            assert ("no opponent here" in told) == (not opponent)
+            assert check["holds"] == (ahead > 0 and opponent)
 
 
 def test_the_page_of_trees_tells_the_numbers_of_the_experiments() -> None:
