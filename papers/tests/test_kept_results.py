@@ -33,8 +33,6 @@ FULL = Settings(quick=False, folder=Path())
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 KEPT = DOCS / "figures"
 WITHOUT_PARTS = {
-    "R1",
-    "R3",
     "R14",
     "R15",
     "R16",

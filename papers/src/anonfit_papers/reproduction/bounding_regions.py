@@ -118,7 +118,7 @@ BOUNDING_REGIONS = Experiment(
     "Bounding regions",
     "KDD 2006, figure 3 and section 4.2",
     (OWN,),
-    "Our own question, not a claim of the paper, whose basic algorithm maps rows to their bounding region: models "
+    "No claim of the paper, whose basic algorithm maps rows to their bounding region: models "
     "learn alike from the smallest boxes and from whole regions, and InfoGain stays above Median.",
     f"No accuracy changes by {LITTLE:g} points, and InfoGain stays above Median.",
     "The paper's bounding region is read as the smallest box around the group's own training rows; all other "

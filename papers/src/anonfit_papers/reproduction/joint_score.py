@@ -197,7 +197,7 @@ JOINT_SCORE = Experiment(
     "One score of gain, precision, weight and evenness",
     "Rangachari and Xiong, sections 4.3 and 5.1",
     (OWN,),
-    "Our own question, not a claim of the report, which has splits chosen by a combination of information gain, "
+    "No claim of the report, which has splits chosen by a combination of information gain, "
     "precision of selection and attribute weight, with the general discernibility to keep groups in check, and gives "
     "no numbers: whether that is no worse than each alone.",
     f"Above evenness alone at both tasks; at most {POINTS[ACCURACY]:g} point of accuracy and {POINTS[PRECISELY]:g} "
