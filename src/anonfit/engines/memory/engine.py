@@ -302,14 +302,9 @@ class Grower(TreeGrower):
     def tree(self, key: int) -> tuple[Tree, NDArray[np.int64]]:
         """The tree of all rows, whose root has this key, and where the rows of each region begin."""
         nodes, members = self.grow(self.root(*root_span(self.columns), key))
-        settled = (nodes, self.buffers[0].words, self.buffers[1].words)
-        if self.pool is None:
-            settle(*settled)
-            return breadth_first(nodes, members), begins_of(nodes)
-        beside = self.pool.submit(settle, *settled)
-        grown = breadth_first(nodes, members), begins_of(nodes)
-        beside.result()
-        return grown
+        parts = np.array_split(nodes, self.threads)
+        self.each(partial(settle, first=self.buffers[0].words, second=self.buffers[1].words), parts)
+        return breadth_first(nodes, members), begins_of(nodes)
 
     def close(self) -> None:
         """Let the threads go."""

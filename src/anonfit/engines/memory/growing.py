@@ -321,7 +321,7 @@ def _breadth_first_order(nodes: Any) -> Any:
 
 @kernel
 def settle(nodes: Any, first: Any, second: Any) -> None:
-    """Bring the rows of all regions into the first buffer, each run to its own place. first, second: (row, word)."""
+    """Bring the rows of regions into the first buffer, each run to its own place. first, second: (row, word)."""
     for node in range(nodes.shape[0]):
         if nodes[node, COLUMN] < 0 and nodes[node, BUFFER] == 1:
             for row in range(nodes[node, BEGIN], nodes[node, END]):
