@@ -11,16 +11,19 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 GROUPS = Path("/sys/fs/cgroup")
 """Where Linux shows control groups, by which containers and services are limited."""
 OWN_GROUPS = Path("/proc/self/cgroup")
+
+Result = TypeVar("Result")
 
 
 def thread_count(asked: int | None = None) -> int:
@@ -31,6 +34,30 @@ def thread_count(asked: int | None = None) -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:
         return os.cpu_count() or 1
+
+
+def side_by_side(
+    pool: ThreadPoolExecutor | None, threads: int, task: Callable[..., Result], *arguments: Iterable[Any]
+) -> list[Result]:
+    """The results of a task for each of its arguments. The thread that asks works, too: it has a core already, while
+    two that are woken at once may have to share one for longer than a short task takes.
+    """
+    waiting = list(enumerate(zip(*arguments, strict=True)))[::-1]
+    results: dict[int, Result] = {}
+
+    def work() -> None:
+        while True:
+            try:
+                number, given = waiting.pop()
+            except IndexError:
+                return
+            results[number] = task(*given)
+
+    others = [] if pool is None else [pool.submit(work) for _ in range(min(threads, len(waiting)) - 1)]
+    work()
+    for other in others:
+        other.result()
+    return [results[number] for number in sorted(results)]
 
 
 def available_memory() -> int:

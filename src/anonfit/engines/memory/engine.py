@@ -29,6 +29,7 @@ from anonfit.engines.memory.forms import (
     Constraint,
     KernelForms,
     NodeView,
+    apart,
     kernel_forms,
     make_scratch,
     sorted_column,
@@ -42,7 +43,7 @@ from anonfit.engines.memory.selecting import RowSelector, Selector, Split
 from anonfit.engines.memory.splitting import BY_CHANCE, choose_split, signed_key
 from anonfit.engines.tree import Tree
 from anonfit.runtime.compiling import DirectCalls, called, shared
-from anonfit.runtime.process import thread_count
+from anonfit.runtime.process import side_by_side, thread_count
 from anonfit.tables.schema import CodedTable, Codes, Persons
 
 
@@ -57,7 +58,7 @@ def root_span(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
 
 def count_run(rows: Rows, forms: KernelForms, given: KernelForms, start: int, stop: int) -> NDArray[np.int64]:
     """The histogram of a run of rows, which are shared with the kernel as the forms `given` are."""
-    histogram = np.zeros(forms.columns.bins * int(forms.objective.settings[SLOTS]), np.int64)
+    histogram = apart(forms.columns.bins * int(forms.objective.settings[SLOTS]), np.int64)
     count_rows(rows, given.columns, given.objective, start, stop, 1, histogram)
     return histogram
 
@@ -171,7 +172,7 @@ class Grower(TreeGrower):
         self.shared_buffers = (shared(self.buffers[0]), shared(self.buffers[1]))
         self.subtree_rows = subtree
         self.threads = threads
-        self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self.pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
         self.own = local()
 
     @classmethod
@@ -200,7 +201,7 @@ class Grower(TreeGrower):
 
     def each(self, task: Callable[..., Result], *arguments: Iterable[Any]) -> list[Result]:
         """The results of a task for each of its arguments, made by all threads."""
-        return list(self.pool.map(task, *arguments) if self.pool else map(task, *arguments))
+        return side_by_side(self.pool, self.threads, task, *arguments)
 
     def bounds(self, start: int, stop: int) -> tuple[list[int], list[int]]:
         """Equal runs of rows, one per thread."""

@@ -330,6 +330,17 @@ class Scratch(NamedTuple):
     logs: NDArray[np.float64]  # (side, sensitive column) sum of x ln x of the tallies, nearly
 
 
+LINE = 128
+"""Bytes that no two threads should write to: two lines of the cache, since a processor may fetch them together."""
+
+
+def apart(shape: int | tuple[int, ...], kind: Any) -> NDArray[Any]:
+    """Zeros in memory of their own: threads whose sums were neighbours would wait for each other all the time."""
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    own: NDArray[Any] = np.zeros(size + 2 * LINE, np.uint8)[LINE : LINE + size].view(kind)
+    return own.reshape(shape)
+
+
 def make_scratch(forms: KernelForms, rows: int) -> Scratch:
     """Working memory for nodes of at most `rows` rows."""
     columns, objective, constraints = forms
@@ -341,23 +352,23 @@ def make_scratch(forms: KernelForms, rows: int) -> Scratch:
     length = columns.bins * width
     keys = max(1, rows) if constraints else max(1, min(rows, 1 << 20)) if len(wide) else 1
     return Scratch(
-        lists=np.zeros((LISTS, entries), np.int64),
-        sums=np.empty(2 * entries * width, np.int64),
-        dense=np.zeros(int(wide.max(initial=1)) * width, np.int64),
-        keys=np.empty((2, keys), np.uint64),
-        splits=np.empty((FACTS, size.shape[0]), np.float64),
-        below=np.zeros(width, np.int64),
-        above=np.zeros(width, np.int64),
-        whole=np.zeros(width, np.int64),
-        places=np.zeros(1, np.int64),
-        means=np.empty(entries, np.float64),
-        histograms=np.empty((max(4, min(HISTOGRAMS, ENTRIES // max(length, 1))), length), np.int64),
-        span=np.zeros((SPAN, size.shape[0]), np.int64),
-        tile=np.zeros(columns.tile, np.uint8),
-        side=np.empty(entries, np.uint8),
-        tallies=np.zeros((2, values), np.int64),
-        totals=np.zeros((2, 5, sensitive), np.int64),
-        logs=np.zeros((2, sensitive), np.float64),
+        lists=apart((LISTS, entries), np.int64),
+        sums=apart(2 * entries * width, np.int64),
+        dense=apart(int(wide.max(initial=1)) * width, np.int64),
+        keys=apart((2, keys), np.uint64),
+        splits=apart((FACTS, size.shape[0]), np.float64),
+        below=apart(width, np.int64),
+        above=apart(width, np.int64),
+        whole=apart(width, np.int64),
+        places=apart(1, np.int64),
+        means=apart(entries, np.float64),
+        histograms=apart((max(4, min(HISTOGRAMS, ENTRIES // max(length, 1))), length), np.int64),
+        span=apart((SPAN, size.shape[0]), np.int64),
+        tile=apart(columns.tile, np.uint8),
+        side=apart(entries, np.uint8),
+        tallies=apart((2, values), np.int64),
+        totals=apart((2, 5, sensitive), np.int64),
+        logs=apart((2, sensitive), np.float64),
     )
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from anonfit.engines.memory.layout import Columns, Int, Packing, Rows, describe, rows_of, table_fields
 from anonfit.runtime.compiling import DirectCalls, kernel, shared
+from anonfit.runtime.process import side_by_side
 from anonfit.tables.schema import CodedTable
 
 BLOCK = 1 << 17
@@ -64,12 +65,8 @@ def _fill(field: Field, packed: Rows, start: Int, stop: Int) -> None:
 
 def each(threads: int, task: Callable[..., object], *arguments: Iterable[Any]) -> None:
     """Do a task for each of its arguments with so many threads."""
-    if threads == 1:
-        for given in zip(*arguments, strict=True):
-            task(*given)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(task, *arguments))
+    with ThreadPoolExecutor(max(1, threads - 1)) as pool:  # has no thread before one is needed
+        side_by_side(pool, threads, task, *arguments)
 
 
 def pack(packing: Packing, rows: int, *, entities: NDArray[np.uint32] | None = None, threads: int = 1) -> Rows:

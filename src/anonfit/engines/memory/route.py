@@ -41,8 +41,9 @@ def count_parts(node: NodeView, split: Any, sizes: Any) -> None:
 
 
 # The rows of two parts are moved without a branch, since nobody could guess which it is, and by a loop of its own for
-# each of the sizes that nearly all rows have: one loop for all is half as fast. All take words of rows as one array, and
-# a field as the word it is in, how far it is from that word's lowest bit, its mask, and the first code of the second part.
+# each of the sizes that nearly all rows have: one loop for all is half as fast. All take words of rows as one array,
+# and a field as the word it is in, how far it is from that word's lowest bit, its mask, and the second part's first
+# code.
 
 
 @inner
