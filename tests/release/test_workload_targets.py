@@ -86,6 +86,21 @@ def test_a_gain_that_is_too_small_stops_the_splitting() -> None:
     assert said(made(table, targets=["t"], min_gain=5.6), "x") == {"*": 8}
 
 
+@pytest.mark.parametrize("kind", ["two classes", "ten classes", "numbers"])
+def test_only_a_target_that_models_can_tell_stops_the_splitting(kind: str) -> None:
+    rng = np.random.default_rng(5)
+    ages, size = rng.integers(18, 90, 3000), {"two classes": 2, "ten classes": 10, "numbers": 1000}[kind]
+    chance, told = rng.integers(0, size, 3000), (ages // 8 + rng.integers(0, 2, 3000)) * size // 12
+    groups = {}
+    for name, target in {"chance": chance, "told": told}.items():
+        table = {"age": ages, "x": rng.integers(0, 60, 3000), "t": target if kind == "numbers" else target.astype(str)}
+        for words in ({}, {"min_gain": 0.0}):
+            found = made(table, k=10, targets=["t"], **words)
+            groups[name, *words] = found.data.select("age", "x").n_unique()
+    assert groups["chance",] > 0.9 * groups["chance", "min_gain"] > 100
+    assert groups["told",] < 0.5 * groups["told", "min_gain"]
+
+
 def test_names_are_put_together_by_what_they_tell() -> None:
     table = {"city": list("aabbccdd"), "t": [1, 1, 0, 0, 1, 1, 0, 0]}
     words = {"k": 4, "targets": ["t"], "domains": {"city": list("abcd")}}

@@ -137,7 +137,7 @@ def denoised(
     else:
         mass = (MASS,) if purpose.masses is not None else (PERSONS,) if coding.count is not None else ()
         gathered = _gather_outside(out_of_core(coding.engine), names, mass)
-    learner = _Learner(gathered, columns, workload, coding.engine.rows, k, coding.threads)
+    learner = _Learner(gathered, columns, workload, k, coding.threads)
     by_models = [learner.expected(place, purpose.targets[place]) for place in wanted]
     targets: list[Target] = list(purpose.targets)
     for expected in by_models:
@@ -184,7 +184,6 @@ class _Learner:
     gathered: Gathered
     columns: Sequence[CodedColumn]
     workload: Workload
-    rows: int
     k: int
     threads: int | None
 
@@ -220,7 +219,8 @@ class _Learner:
         return Expected(place, expected, kept, fitted, merged)
 
     def _stops(self, fitted: Predictor, price: float) -> bool:
-        """Whether splits end where they tell nothing more: not where models cannot tell in the whole table what one
+        """Whether splits end where they tell nothing more: not where models cannot tell of all rows together what one
         more group costs, so that hardly any split could.
         """
-        return self.workload.min_gain is None and fitted.explained * self.rows > price
+        learned = float(self.gathered.rows.sum())
+        return self.workload.min_gain is None and fitted.explained * learned > price

@@ -132,8 +132,9 @@ def method_name(workload: Workload, aims: Iterable[Aim]) -> str:
 
 
 STOPPED = (
-    "Groups were divided only where that tells more of the targets than one more group costs those who learn from it. "
-    "Other uses get less detail for that: min_gain = 0 divides further."
+    "Groups were divided only where that tells more of the targets than one more group costs those who learn from "
+    "it; a target of which models can tell nothing stops no division. Other uses get less detail for that: "
+    "min_gain = 0 divides further."
 )
 
 

@@ -94,8 +94,9 @@ class Deal:
 @dataclass(frozen=True, slots=True)
 class Predictor:
     """Says of any row what to expect, by its codes: the mean over deals. `noise` is the variance of numbers that models
-    cannot tell, and `explained` what they tell of a row on average: of classes information in nats, of numbers the
-    variance.
+    cannot tell, and `explained` what they tell of a row that they have not learned from, on average: of classes how
+    much likelier it is than by the shares of all rows, in nats, of numbers the variance. It is below 0 where they took
+    luck for a rule.
     """
 
     columns: tuple[CodedColumn, ...]
@@ -146,10 +147,8 @@ def fit_shares(
     fitted = _fitted(columns, examples, signals, learn, _seeds(examples, seed, repeated=repeated), threads)
     each = (examples.target[:, None] == np.arange(width)).astype(np.float64)
     known, expected = _known(fitted, examples, each, threads)
-    mean = np.average(expected, axis=0, weights=known.rows)
-    fitted = replace(
-        fitted, explained=float(_entropies(mean[None])[0] - np.average(_entropies(expected), weights=known.rows))
-    )
+    likelier = np.log(_possible(expected)) - np.log(_possible(known.sums.sum(axis=0) / known.rows.sum()))
+    fitted = replace(fitted, explained=float((known.sums * likelier).sum() / known.rows.sum()))
     if not complete or not _is_dense(examples):
         return fitted
     return replace(fitted, known=replace(known, strength=_strength_of_shares(known, expected)))
@@ -172,9 +171,10 @@ def fit_numbers(
     places = np.searchsorted(known.keys, examples.cells)
     misses = numbers - expected[places, 0]
     sums, squares = (np.bincount(places, examples.weights * misses**power).astype(np.float64) for power in (1, 2))
-    mean = float(np.average(expected[:, 0], weights=known.rows))
-    explained = float(np.average((expected[:, 0] - mean) ** 2, weights=known.rows))
-    fitted = replace(fitted, noise=float(squares.sum() / examples.weights.sum()), explained=explained)
+    noise = float(squares.sum() / examples.weights.sum())
+    around = numbers - np.average(numbers, weights=examples.weights)
+    explained = float(np.average(around**2, weights=examples.weights)) - noise
+    fitted = replace(fitted, noise=noise, explained=explained)
     if not complete or not _is_dense(examples):
         return fitted
     return replace(fitted, known=replace(known, strength=_strength_of_numbers(known.rows, sums, squares)))
@@ -223,9 +223,9 @@ def _side_by_side(work: Callable[[int], Any], threads: int | None) -> list[Any]:
         return list(pool.map(work, range(FOLDS)))
 
 
-def _entropies(shares: Matrix) -> NDArray[np.float64]:
-    """The entropy of each row of shares, in nats."""
-    return np.asarray(-(shares * np.log(np.maximum(shares, 1e-12))).sum(axis=1))
+def _possible(shares: Matrix) -> Matrix:
+    """Shares of which none is 0: no model is so sure."""
+    return np.maximum(shares, 1e-6)
 
 
 def _is_dense(examples: Examples) -> bool:
@@ -256,13 +256,13 @@ def _strength_of_shares(known: KnownCells, expected: Matrix) -> float:
     from scipy.special import gammaln
 
     def likelihood(strength: float) -> float:
-        prior = strength * np.maximum(expected, 1e-6)
+        prior = strength * _possible(expected)
         total = prior.sum(axis=1)
         gained = gammaln(total) - gammaln(total + known.rows)
         gained += (gammaln(prior + known.sums) - gammaln(prior)).sum(axis=1)
         return float(gained.sum())
 
-    return _likeliest(float((known.sums * np.log(np.maximum(expected, 1e-6))).sum()), likelihood)
+    return _likeliest(float((known.sums * np.log(_possible(expected))).sum()), likelihood)
 
 
 def _strength_of_numbers(rows: NDArray[np.float64], misses: NDArray[np.float64], squares: NDArray[np.float64]) -> float:
