@@ -130,7 +130,10 @@ SUBTREE = 1 << 16
 """Nodes of fewer rows are grown by one thread, each with all nodes below it."""
 
 SHARE = 2
-"""How many subtrees each thread should have at least, so that they end at about the same time."""
+"""How many subtrees each thread should have at least, so that all end at about the same time."""
+
+LARGE = 5 << 18
+"""Nodes of more rows are worth the while of all threads."""
 
 UNCOUNTED = np.empty(0, np.int64)
 """The histogram of a node whose rows are to be looked at."""
@@ -285,7 +288,9 @@ class Grower(TreeGrower):
 
     def grow(self, root: WaitingNode) -> Subtree:
         """All nodes, and the members of their sets."""
-        limit = max(self.subtree_rows, self.rows // (SHARE * self.threads)) if self.pool else self.rows
+        limit = self.rows
+        if self.pool:
+            limit = max(self.subtree_rows, min(self.rows // (SHARE * self.threads), LARGE))
         waiting, small = [root], []
         while waiting:
             node = waiting.pop()

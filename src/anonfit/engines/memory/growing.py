@@ -287,6 +287,16 @@ Subtree = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Nodes, and the members of their sets."""
 
 
+@kernel
+def _shift(subtree: Any, before: Int, filled: Int) -> None:
+    """Let nodes point to children and sets behind so many nodes and members of others."""
+    for node in range(subtree.shape[0]):
+        if subtree[node, CHILDREN] > 0:
+            subtree[node, CHILD] += before
+        if subtree[node, SET] >= 0:
+            subtree[node, SET] += filled
+
+
 def join_subtrees(
     top: NDArray[np.int64], members: NDArray[np.int64], numbers: Sequence[int], subtrees: Sequence[Subtree]
 ) -> Subtree:
@@ -294,8 +304,7 @@ def join_subtrees(
     blocks, sets = [top], [members]
     used, filled = len(top), len(members)
     for number, (subtree, own) in zip(numbers, subtrees, strict=True):
-        subtree[subtree[:, CHILDREN] > 0, CHILD] += used - 1
-        subtree[subtree[:, SET] >= 0, SET] += filled
+        _shift(subtree, used - 1, filled)
         kept = top[number, [START, BEFORE]]
         top[number] = subtree[0]
         top[number, [START, BEFORE]] = kept
@@ -335,23 +344,31 @@ def begins_of(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.sort(nodes[has_rows, BEGIN])
 
 
+@kernel
+def _in_order(nodes: Any, facts: Any) -> Any:
+    """Write what a tree holds of each node, breadth first; where its sets stand among the members of sets, in that
+    order. facts: (column, children, start, before, set; node).
+    """
+    order, places, used = _breadth_first_order(nodes), np.empty(nodes.shape[0], np.int64), np.int64(0)
+    for index in range(nodes.shape[0]):
+        node = order[index]
+        facts[0, index], facts[1, index] = nodes[node, COLUMN], nodes[node, CHILDREN]
+        facts[2, index], facts[3, index], facts[4, index] = nodes[node, START], nodes[node, BEFORE], -1
+        if nodes[node, SET] >= 0:
+            facts[4, index], places[used] = used, nodes[node, SET]
+            used += 1
+    return places[:used]
+
+
 def breadth_first(nodes: NDArray[np.int64], members: NDArray[np.int64]) -> Tree:
     """The tree of these nodes; `members` has the codes of their sets."""
-    facts = nodes[_breadth_first_order(nodes)]
-    by_set = facts[:, SET] >= 0
-    places = facts[by_set, SET]
-    set_of = np.full(len(facts), -1, np.int32)
-    set_of[by_set] = np.arange(len(places))
+    facts = np.empty((5, len(nodes)), np.int32)
+    places = _in_order(nodes, facts)
     codes = members.astype(np.int32)
     ends = (places + 1 + members[places]).tolist() if len(places) else []
-    return Tree(
-        column=facts[:, COLUMN].astype(np.int32),
-        children=facts[:, CHILDREN].astype(np.int32),
-        start=facts[:, START].astype(np.int32),
-        before=facts[:, BEFORE].astype(np.int32),
-        set_of=set_of,
-        sets=tuple(codes[begin + 1 : end] for begin, end in zip(places.tolist(), ends, strict=True)),
-    )
+    sets = tuple(codes[begin + 1 : end] for begin, end in zip(places.tolist(), ends, strict=True))
+    column, children, start, before, set_of = facts
+    return Tree(column=column, children=children, start=start, before=before, set_of=set_of, sets=sets)
 
 
 def region_sizes(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
