@@ -198,6 +198,8 @@ def test_accuracy_is_cross_validated() -> None:
     assert crossed_accuracy(nothing, target, divisions=1) < 65
     numbers = pl.DataFrame({"x": (target == "a").cast(pl.Float64) + pl.Series(rng.normal(0, 0.1, 300))})
     assert crossed_accuracy(numbers, target, divisions=1) == 100.0
+    alike, rarely = pl.DataFrame({"x": [1.5] * 300}), pl.Series(["a"] * 100 + ["b"] * 200)
+    assert crossed_accuracy(alike, rarely, divisions=1) == pytest.approx(100 * 2 / 3)
 
 
 def test_r31_counts_counter_examples() -> None:

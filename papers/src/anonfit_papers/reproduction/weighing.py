@@ -128,8 +128,8 @@ def crossed_accuracy(features: pl.DataFrame, target: pl.Series, *, divisions: in
 
 
 def _predicted(training: pl.DataFrame, labels: pl.Series, test: pl.DataFrame) -> NDArray[Any]:
-    if labels.n_unique() < 2:
-        return np.full(len(test), labels[0])
+    if labels.n_unique() < 2 or all(column.n_unique() < 2 for column in training):
+        return np.full(len(test), labels.mode().sort()[0])  # there is nothing to tell them apart by
     if all(dtype.is_numeric() for dtype in training.dtypes):
         from sklearn.naive_bayes import GaussianNB
 
