@@ -101,6 +101,7 @@ def growing_for_purposes(
     ways: dict[str, Callable[[], object]] = {
         "median": lambda: grow(table, k),
         "infogain": lambda: grow(table, k, SplitObjective(targets=(target,))),
+        "infogain, one thread": lambda: grow(table, k, SplitObjective(targets=(target,)), threads=1),
         "tree": lambda: sklearn_tree(features[0], target.classes, k),
         "lsd": lambda: grow(table, k, SplitObjective(targets=(_numbers,))),
         "three": lambda: grow(table, k, SplitObjective(targets=(target, second, third))),
@@ -146,6 +147,8 @@ def purpose_section(times: dict[str, float], rows: int) -> list[str]:
         "|---|---|---|",
         f"| Median, k alone | {median:.3f} s | |",
         f"| InfoGain, one target | {gain:.3f} s | {_against(times, 'infogain', 'tree', 'lightgbm')} |",
+        f"| InfoGain, one target, on one thread | {times['infogain, one thread']:.3f} s | "
+        f"all threads gain {times['infogain, one thread'] / gain:.2f}× |",
         f"| InfoGain, 14 columns, one of 20,000 values | {times['wide']:.3f} s | "
         f"{_against(times, 'wide', 'wide tree', 'wide lightgbm')} |",
         f"| LSD, one numeric target | {times['lsd']:.3f} s | {times['lsd'] / gain:.2f}× InfoGain |",
