@@ -87,15 +87,20 @@ def with_sensitive(values: int) -> Request:
     return frame.with_columns(secret=_names(values, ROWS)[1]), asked | {"sensitive": demand}
 
 
-def with_selections(count: int) -> Request:
-    frame, asked = table()
+def conditions(count: int) -> list[str]:
+    """Conditions on two columns each."""
     rng = np.random.default_rng(1)
-    selections = []
+    found = []
     for _ in range(count):
         first, second = rng.choice(len(SIZES), 2, replace=False).tolist()
         low, high = rng.integers(0, [SIZES[first], SIZES[second]]).tolist()
-        selections.append({"where": f"q{first} >= {low} and q{second} < {high}"})
-    return frame, asked | {"selections": selections}
+        found.append(f"q{first} >= {low} and q{second} < {high}")
+    return found
+
+
+def with_selections(count: int) -> Request:
+    frame, asked = table()
+    return frame, asked | {"selections": [{"where": where} for where in conditions(count)]}
 
 
 def refined(values: int) -> Request:
@@ -116,14 +121,8 @@ def with_sets(count: int) -> Request:
 def with_log(lines: int) -> Request:
     """A log of queries, from which selections and weights are learned."""
     frame, asked = table()
-    rng = np.random.default_rng(1)
-    statements = []
-    for _ in range(lines):
-        first, second = rng.choice(len(SIZES), 2, replace=False).tolist()
-        low, high = rng.integers(0, [SIZES[first], SIZES[second]]).tolist()
-        statements.append(f"SELECT * FROM people WHERE q{first} >= {low} AND q{second} < {high};")
     with tempfile.NamedTemporaryFile("w", suffix=".sql", delete=False) as file:
-        file.write("\n".join(statements))
+        file.write("\n".join(f"SELECT * FROM people WHERE {where};" for where in conditions(lines)))
     return frame, asked | {"query_log": {"path": file.name}}
 
 

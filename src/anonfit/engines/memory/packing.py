@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.engines.memory.count import at
 from anonfit.engines.memory.layout import Columns, Int, Packing, Rows, describe, rows_of, table_fields
 from anonfit.runtime.compiling import DirectCalls, kernel, shared
 from anonfit.runtime.process import side_by_side
@@ -18,8 +19,6 @@ from anonfit.tables.schema import CodedTable
 
 BLOCK = 1 << 17
 """Rows packed at once: so many that the kernel, not Python, takes the time."""
-
-at: Any = np.uint64
 
 
 class Field(NamedTuple):
