@@ -90,9 +90,9 @@ def test_cuts_and_parts_that_may_exist(owned: bool) -> None:
     assert legal > 100
 
 
-def test_the_first_two_places_become_one() -> None:
+def test_a_cut_makes_two_places() -> None:
     told = Tally(np.arange(4), np.zeros(4, np.int64), np.ones(4), np.ones(4, np.int64), ())
-    assert Placed.of(told, np.arange(4)).first_joined().places.tolist() == [0, 0, 1, 2]
+    assert Placed.of(told, np.arange(4)).in_two(1).places.tolist() == [0, 0, 1, 1]
 
 
 def test_signatures_are_places_among_the_combinations_that_occur() -> None:

@@ -262,6 +262,7 @@ def compile_all() -> None:
 
     _compile_the_rest([AUDIT_ONLY])
     warming.warm_boosting()
+    warming.warm_selecting()
     for models in (False, True):
         warming.warm_up(models=models)
         warming.warm_refining(models=models)

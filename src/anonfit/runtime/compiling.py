@@ -346,6 +346,10 @@ class Shared:
         self.address = self.words.ctypes.data
         self._numba_type_ = SharedType(type(fields).__name__, tuple(kinds))
 
+    def __reduce__(self) -> Any:
+        """In another process its arrays lie elsewhere."""
+        return Shared, (self.fields,)
+
 
 def shared(fields: Fields) -> Fields:
     """A tuple of arrays and whole numbers as the structure that kernels are given in its place."""

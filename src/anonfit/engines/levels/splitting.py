@@ -191,7 +191,7 @@ def count_tallies(
         by, sums = first
         signatures = shape.signatures.of(list(by[1:]), by.shape[1])
         sensitive = tuple(SensitiveTally(codes, values, persons[0]) for (codes, values), persons in others)
-        return Tally(by[0], signatures, sums[-1], sums[0], sensitive)
+        return Tally(by[0].astype(np.uint32), signatures, sums[-1], sums[0], sensitive)
 
     return tally_of
 

@@ -132,6 +132,9 @@ SUBTREE = 1 << 16
 SHARE = 2
 """How many subtrees each thread should have at least, so that all end at about the same time."""
 
+FEW = 1 << 12
+"""Nodes of fewer rows are counted and moved before a second thread is awake."""
+
 LARGE = 5 << 18
 """Nodes of more rows are worth the while of all threads."""
 
@@ -207,14 +210,17 @@ class Grower(TreeGrower):
         return side_by_side(self.pool, self.threads, task, *arguments)
 
     def bounds(self, start: int, stop: int) -> tuple[list[int], list[int]]:
-        """Equal runs of rows, one per thread."""
+        """Equal runs of rows, one per thread; few rows are one run."""
+        if stop - start < FEW:
+            return [start], [stop]
         edges = np.linspace(start, stop, self.threads + 1).astype(int).tolist()
         return edges[:-1], edges[1:]
 
     def count(self, buffer: int, start: int, stop: int) -> NDArray[np.int64]:
         """The histogram of some rows, counted by all threads."""
         task = partial(count_run, self.shared_buffers[buffer], self.forms, self.shared_forms)
-        total: NDArray[np.int64] = np.sum(self.each(task, *self.bounds(start, stop)), axis=0)
+        counted = self.each(task, *self.bounds(start, stop))
+        total: NDArray[np.int64] = counted[0] if len(counted) == 1 else np.sum(counted, axis=0)
         return total
 
     def root(self, span: NDArray[np.int64], tile: NDArray[np.uint8], key: int) -> WaitingNode:
@@ -229,12 +235,13 @@ class Grower(TreeGrower):
         if self.columns.counts >= 0:
             count_parts(view, split, sizes)
         edges = node.start + np.concatenate([[0], np.cumsum(sizes)])
-        middle = (node.start + node.stop) // 2
+        middle = (node.start + node.stop) // 2 if node.stop - node.start >= FEW else node.stop
 
         def move(start: int, stop: int, step: int, places: NDArray[np.int64]) -> None:
             self.call(scatter, view, target, split, start, stop, step, places)
 
-        self.each(move, (node.start, node.stop - 1), (middle, middle - 1), (1, -1), (edges[:-1].copy(), edges[1:] - 1))
+        halves = (node.start, middle, 1, edges[:-1].copy()), (node.stop - 1, middle - 1, -1, edges[1:] - 1)
+        self.each(move, *zip(*halves[: 1 + (middle < node.stop)], strict=True))
         return list(pairwise(edges.tolist()))
 
     def choose(self, node: WaitingNode, view: NodeView) -> Split:

@@ -15,118 +15,46 @@ from anonfit.criteria.targets import CodedSelections
 from anonfit.engines.memory.candidates import find_spreads, inner_range
 from anonfit.engines.memory.forms import PARTS, SIZES, Constraint, NodeView, Scratch
 from anonfit.engines.memory.layout import AFTER, BIT, FIRST, FROM, GAP, LAST, MASK, PLACE, TILE, TO, Columns, Rows
+from anonfit.engines.memory.selecting_kernels import (
+    TIE,
+    KernelSelections,
+    find_reaching,
+    find_selecting_cut,
+    imprecision,
+    imprecision_of_parts,
+)
 from anonfit.engines.memory.tallies import Placed, SensitiveTally, Tally, cuts_legal, parts_legal
-from anonfit.runtime.compiling import DirectCalls, called
+from anonfit.runtime.compiling import DirectCalls, called, shared
 from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, SplitMode
 
-TIE = 1e-9
-Pieces: TypeAlias = list[NDArray[np.int64]]
-"""The codes of each of some pieces of a column."""
+Call: TypeAlias = Callable[..., Any]
+"""How kernels are called."""
+Places: TypeAlias = NDArray[np.int64]
+"""(code,) The piece that each code of a column is in, in the order of cutting; -1: in none."""
 Split = tuple[int, int, int, int]
 """Column (-1: none), number of parts, code below an ordered cut (-1: none), and 1 for a split by a set."""
+EVERY_CODE: Places = np.empty(0, np.int64)
+"""In place of these: each code of the tile, which is a run, is a piece."""
+BY_SIZE = np.empty(0, np.uint8)
+"""In place of what cuts are legal: those that have k persons on both sides."""
 
 
 @dataclass(frozen=True, slots=True)
-class _BestSplit:
-    """A column's best split: what it leaves of imprecision, the codes of its parts and the persons of each, and the
-    code above which an ordered cut lies (-1: none).
-    """
+class _Candidate:
+    """A column's best split: what it leaves of imprecision, and the piece that it cuts after (-1: each is a part)."""
 
     column: int
     left: float
     spread: float
-    parts: Pieces
-    sizes: NDArray[Any]
-    before: int = -1
-    by_set: bool = False
+    tally: Tally
+    places: Places
+    cut: int = -1
 
-
-@dataclass(frozen=True, slots=True)
-class _Elements:
-    """The pieces of a column that a split may part, one after the other."""
-
-    codes: NDArray[np.int64]  # (code,)
-    starts: NDArray[np.int64]  # (piece,) where the codes of each begin
-
-    @classmethod
-    def single(cls, codes: NDArray[np.int64]) -> _Elements:
-        """Every code by itself."""
-        return cls(codes, np.arange(len(codes)))
-
-    @classmethod
-    def of(cls, pieces: Sequence[NDArray[np.int64]]) -> _Elements:
-        """Pieces of several codes."""
-        lengths = np.array([len(codes) for codes in pieces], np.int64)
-        return cls(np.concatenate(pieces), np.cumsum(lengths) - lengths)
-
-    @property
-    def places(self) -> NDArray[np.int64]:
-        """The piece of each code."""
-        if len(self.starts) == len(self.codes):
-            return self.starts
-        return np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(self.codes)))
-
-    def parts(self) -> Pieces:
-        """The codes of each piece."""
-        return np.split(self.codes, self.starts[1:])
-
-
-_Ends: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.intp], NDArray[np.intp]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Reached:
-    """Which pieces of a column are reached by rectangles, those of a selection together."""
-
-    selector: Selector
-    rectangles: NDArray[np.intp]  # (rectangle,)
-    pieces: NDArray[np.bool_]  # (rectangle, piece)
-
-    def ends(self) -> _Ends:
-        """Whether each rectangle reaches some piece, and the first and the last one that it does."""
-        lowest, highest = self.pieces.argmax(axis=1), self.pieces.shape[1] - 1 - self.pieces[:, ::-1].argmax(axis=1)
-        return self.pieces[np.arange(len(lowest)), lowest], lowest, highest
-
-    def first_joined(self) -> _Reached:
-        """The same with the first two pieces as one."""
-        joined = np.column_stack([self.pieces[:, 0] | self.pieces[:, 1], self.pieces[:, 2:]])
-        return _Reached(self.selector, self.rectangles, joined)
-
-    def _selections(self) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Where the rectangles of each selection begin, and its weight."""
-        of_rectangle = self.selector.selection[self.rectangles]
-        is_first = np.ones(len(of_rectangle), np.bool_)
-        np.not_equal(of_rectangle[1:], of_rectangle[:-1], out=is_first[1:])
-        firsts = is_first.nonzero()[0]
-        return firsts, self.selector.weights[of_rectangle[firsts]]
-
-    def weights(self) -> NDArray[np.float64]:
-        """The weight of the selections that reach each piece, for rows of each signature. (signature, piece)"""
-        reaching = np.zeros((len(self.selector.applies), self.pieces.shape[1]))
-        firsts, weights = self._selections()
-        if len(firsts):
-            for signature, applies in enumerate(self.selector.applies[:, self.rectangles]):
-                some = np.logical_or.reduceat(self.pieces & applies[:, None], firsts, axis=0)
-                reaching[signature] = (weights[:, None] * some).sum(axis=0)
-        return reaching
-
-    def weights_beside(self, count: int, ends: _Ends) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """The same of what is up to each of so many pieces but the last, and of what is above it. (signature,
-        piece - 1); None if a selection that reaches anything reaches both sides of every cut.
-        """
-        some, lowest, highest = ends
-        if not (some & ((lowest > 0) | (highest < count - 1))).any():
-            return None
-        low, high = np.zeros((2, len(self.selector.applies), count - 1))
-        firsts, weights = self._selections()
-        for signature, applies in enumerate(self.selector.applies[:, self.rectangles]):
-            used = applies & some
-            first, last = np.where(used, lowest, count), np.where(used, highest, -1)
-            if len(firsts) < len(first):
-                first, last = np.minimum.reduceat(first, firsts), np.maximum.reduceat(last, firsts)
-            low[signature] = np.cumsum(np.bincount(first, weights, count + 1))[: count - 1]
-            high[signature] = np.cumsum(np.bincount(last + 1, weights, count + 1)[::-1])[::-1][2:]
-        return low, high
+    def is_better(self, other: _Candidate | None) -> bool:
+        """Whether it is to be preferred to the best of the columns before it."""
+        if other is None or self.left < other.left - TIE:
+            return True
+        return self.left <= other.left + TIE and self.spread > other.spread + TIE
 
 
 class Selector:
@@ -141,64 +69,65 @@ class Selector:
         columns: Columns,
     ) -> None:
         self.coded, self.k, self.constraints = coded, k, constraints
-        self.columns = columns
+        self.columns, self.boundaries = columns, asked.boundaries
         order = np.argsort(asked.selection, kind="stable")
-        self.rectangles = asked.rectangles[order].astype(bool)
-        self.applies = asked.applies[:, order].astype(bool)
-        self.selection = asked.selection[order]
-        self.weights = asked.weights
-        self.boundaries = asked.boundaries
-        self.every = np.arange(len(order))
+        rectangles = np.ascontiguousarray(asked.rectangles[order])
+        ends = [self._ends(rectangles, column) for column in range(len(coded))]
+        self.selections = KernelSelections(
+            rectangles,
+            lowest=np.stack([lowest for lowest, _, _ in ends]),
+            highest=np.stack([highest for _, highest, _ in ends]),
+            runs=np.array([is_run for _, _, is_run in ends], np.int64),
+            selection=asked.selection[order],
+            weights=asked.weights,
+            applies=np.ascontiguousarray(asked.applies[:, order]),
+        )
+        self.shared_selections = shared(self.selections)
         self.first_selections: dict[int, NDArray[np.int64]] = {}
-        self.runs = [self._runs(column) for column in range(len(coded))]
 
-    def _runs(self, column: int) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
-        """The first and the last code of a column that each rectangle holds, the last before the first where it holds
-        none; None if some rectangle does not hold all between them.
-        """
+    def _ends(self, rectangles: NDArray[np.uint8], column: int) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
+        """The first and the last code of a column that each rectangle holds, and whether all hold all between them."""
         first, size = int(self.columns.facts[PLACE, column]), self.coded[column].size
-        _, lowest, highest = _Reached(self, self.every, self.rectangles[:, first : first + size]).ends()
-        held = np.add.reduce(self.rectangles[:, first : first + size], axis=1, dtype=np.int64)
-        if ((held > 0) & (held != highest - lowest + 1)).any():
-            return None
-        return np.where(held > 0, lowest, size), np.where(held > 0, highest, -1)
+        held = rectangles[:, first : first + size]
+        count = held.sum(axis=1, dtype=np.int64)
+        lowest = np.where(count > 0, held.argmax(axis=1), size)
+        highest = np.where(count > 0, size - 1 - held[:, ::-1].argmax(axis=1), -1)
+        return lowest, highest, bool((count == np.maximum(highest - lowest + 1, 0)).all())
 
-    def spreads(self, node: NodeView, call: Callable[..., Any] = called) -> dict[int, float]:
+    def spreads(self, node: NodeView, call: Call = called) -> dict[int, float]:
         """The columns of a node that can be split, and the normalized range of each."""
-        if not len(self.selection):
+        if not len(self.selections.selection):
             return {}
         spreads = np.empty(len(self.coded))
         call(find_spreads, node, spreads)
         return {column: spread for column, spread in enumerate(spreads.tolist()) if spread >= 0}
 
     def choose(
-        self, node: NodeView, spreads: dict[int, float], tally_of: Callable[[int], Tally], scratch: Scratch
+        self,
+        node: NodeView,
+        spreads: dict[int, float],
+        tally_of: Callable[[int], Tally],
+        scratch: Scratch,
+        call: Call = called,
     ) -> Split | None:
         """The split of a node that leaves the least imprecision, written to scratch; None if none makes it smaller.
         `spreads` has its columns that can be split, `tally_of` what its rows have of a column.
         """
-        overlaps: NDArray[np.bool_] = np.stack([self._overlaps(node, column) for column in range(len(self.coded))])
-        missed = len(overlaps) - np.add.reduce(overlaps, axis=0, dtype=np.int64)  # (rectangle,) in so many columns
-        best: _BestSplit | None = None
+        reaching = np.empty(len(self.selections.selection), np.int64)
+        reaching = reaching[: call(find_reaching, node, self.shared_selections, reaching)]
+        best: _Candidate | None = None
         now: float | None = None
-        for column, spread in spreads.items():
+        for column, spread in spreads.items() if len(reaching) else ():
             tally = tally_of(column)
             if now is None:
-                by_signature = np.bincount(tally.signatures, tally.masses, len(self.applies))
-                inside = np.flatnonzero(missed == 0)
-                reached = _Reached(self, inside, np.ones((len(inside), 1), np.bool_))
-                now = float((by_signature * reached.weights()[:, 0]).sum()) / float(tally.masses.sum())
-            others = missed == ~overlaps[column]
-            candidate = self._best_of_column(node, column, spread, others, tally)
-            if candidate is not None and (
-                best is None
-                or candidate.left < best.left - TIE
-                or (candidate.left <= best.left + TIE and candidate.spread > best.spread + TIE)
-            ):
+                now = call(imprecision, self.shared_selections, reaching, tally.signatures, tally.masses)
+            weigh = self._weigh_multiway if self.coded[column].mode == SplitMode.MULTIWAY else self._weigh_cuts
+            candidate = weigh(node, column, spread, tally, reaching, call)
+            if candidate is not None and candidate.is_better(best):
                 best = candidate
         if best is None or now is None or not now - best.left > TIE:
             return None
-        return self._write(best, scratch)
+        return self._write(node, best, scratch)
 
     def _tile(self, node: NodeView, column: int) -> NDArray[np.bool_]:
         """Which codes of a column the node's tile holds."""
@@ -210,145 +139,111 @@ class Selector:
         inside: NDArray[np.bool_] = (codes >= node.span[FROM, column]) & (codes <= node.span[TO, column])
         return inside
 
-    def _overlaps(self, node: NodeView, column: int) -> NDArray[np.bool_]:
-        """Whether each rectangle reaches a code of the tile. (rectangle,)"""
-        first, runs = int(self.columns.facts[PLACE, column]), self.runs[column]
-        if runs is not None and self.columns.facts[TILE, column] < 0:
-            within: NDArray[np.bool_] = (runs[0] <= node.span[TO, column]) & (runs[1] >= node.span[FROM, column])
-            return within
-        if self.columns.facts[TILE, column] >= 0:
-            reached = self.rectangles[:, first : first + self.coded[column].size] & self._tile(node, column)
-        else:
-            reached = self.rectangles[:, first + node.span[FROM, column] : first + node.span[TO, column] + 1]
-        overlaps: NDArray[np.bool_] = reached[self.every, reached.argmax(axis=1)]
-        return overlaps
+    def _weigh_cuts(
+        self, node: NodeView, column: int, spread: float, tally: Tally, reaching: NDArray[np.int64], call: Call
+    ) -> _Candidate | None:
+        """The best cut of a column in two."""
+        places, count = EVERY_CODE, int(node.span[TO, column] - node.span[FROM, column]) + 1
+        if self.coded[column].mode != SplitMode.ORDERED:
+            places = self._in_order(node, column)
+            count = int(places.max()) + 1
 
-    def _best_of_column(
-        self, node: NodeView, column: int, spread: float, others: NDArray[np.bool_], tally: Tally
-    ) -> _BestSplit | None:
-        elements = self._elements(node, column)
-        reached, ends = self._reached(column, elements, np.flatnonzero(others))
-        mode, count = self.coded[column].mode, len(elements.starts)
-        beside = None
-        if mode != SplitMode.MULTIWAY:
-            beside = reached.weights_beside(count, ends) if count > 1 else None
-            if beside is None:
-                return None
-        place_of_code = np.full(self.coded[column].size, -1, np.int64)
-        place_of_code[elements.codes] = elements.places
-        placed = Placed.of(tally, place_of_code)
-        signatures = len(self.applies)
-        masses = np.bincount(tally.signatures * count + placed.places, tally.masses, signatures * count)
-        masses = masses.reshape(signatures, count)
-        if beside is None:
-            return self._multiway(node, column, spread, elements.parts(), placed, reached, masses)
-        below, (of_low, of_high) = np.cumsum(masses, axis=1)[:, :-1], beside
-        above = masses.sum(axis=1)[:, None] - below
-        left = (below * of_low + above * of_high).sum(axis=0) / masses.sum()
-        left[~cuts_legal(placed, count, self.k, self.constraints)] = np.inf
-        cut, least = -1, float("inf")
-        for place, found in enumerate(left.tolist()):
-            if found < least - TIE:
-                cut, least = place, found
-        if cut < 0:
-            return None
-        middle = int(elements.starts[cut + 1])
-        parts = [np.sort(elements.codes[:middle]), np.sort(elements.codes[middle:])]
-        side = placed.places > cut
-        sizes = np.bincount(side, tally.persons, 2)
-        if mode != SplitMode.ORDERED:
-            return _BestSplit(column, least, spread, parts, sizes, by_set=True)
-        start = int(parts[1][0])
-        at_boundary = bool(self.boundaries[int(self.columns.facts[PLACE, column]) + start])
-        before = start if at_boundary else int(tally.codes[~side].max())
-        return _BestSplit(column, least, spread, parts, sizes, before)
+        def find(legal: NDArray[np.uint8]) -> tuple[int, float]:
+            of_column = column, places, count, tally.codes, tally.signatures, tally.masses, tally.persons, legal
+            found: tuple[int, float] = call(find_selecting_cut, node, self.shared_selections, reaching, *of_column)
+            return found
 
-    def _reached(self, column: int, elements: _Elements, rectangles: NDArray[np.intp]) -> tuple[_Reached, _Ends]:
-        """Which elements of a column some rectangles reach: of runs of codes only the ends."""
-        first, runs = int(self.columns.facts[PLACE, column]), self.runs[column]
-        if self.coded[column].mode == SplitMode.ORDERED:
-            low, high = int(elements.codes[0]), int(elements.codes[-1])
-            if runs is not None:
-                lowest, highest = np.maximum(runs[0][rectangles], low), np.minimum(runs[1][rectangles], high)
-                nothing = np.empty((0, len(elements.starts)), np.bool_)
-                return _Reached(self, rectangles, nothing), (lowest <= highest, lowest - low, highest - low)
-            pieces = self.rectangles[rectangles, first + low : first + high + 1]
-        else:
-            pieces = self.rectangles[rectangles[:, None], first + elements.codes]
-            if len(elements.starts) < len(elements.codes):
-                pieces = np.logical_or.reduceat(pieces, elements.starts, axis=1)
-        reached = _Reached(self, rectangles, pieces)
-        return reached, reached.ends()
+        cut, left = find(BY_SIZE)
+        if cut >= 0 and (tally.entities is not None or self.constraints):
+            # The rows of a person count once; and models are asked of all cuts only if the best one is not allowed.
+            is_run = places is EVERY_CODE
+            placed = Placed.of(
+                tally, np.arange(self.coded[column].size) - node.span[FROM, column] if is_run else places
+            )
+            if tally.entities is not None or not parts_legal(placed.in_two(cut), 2, self.k, self.constraints):
+                cut, left = find(cuts_legal(placed, count, self.k, self.constraints).astype(np.uint8))
+        return None if cut < 0 else _Candidate(column, left, spread, tally, places, cut)
 
-    def _elements(self, node: NodeView, column: int) -> _Elements:
-        """The pieces that a cut may part, in the order of cutting: also those without rows."""
-        mode = self.coded[column].mode
-        if mode == SplitMode.ORDERED:
-            return _Elements.single(np.arange(int(node.span[FROM, column]), int(node.span[TO, column]) + 1))
-        tile = self._tile(node, column)
-        if mode != SplitMode.SUBSET:
-            pieces = self._children(node, column, tile)
-            if mode == SplitMode.MULTIWAY:
-                return _Elements.of(pieces)
-            keys = [int(self._first_selections(column)[codes].min()) for codes in pieces]
-            return _Elements.of([pieces[index] for index in np.argsort(keys, kind="stable")])
-        codes = np.flatnonzero(tile)
-        return _Elements.single(codes[np.argsort(self._first_selections(column)[codes], kind="stable")])
+    def _weigh_multiway(
+        self, node: NodeView, column: int, spread: float, tally: Tally, reaching: NDArray[np.int64], call: Call
+    ) -> _Candidate | None:
+        """Every child apart; missing alone if it may be, otherwise with the first child."""
+        children = self._children(node, column)
+        options = [children]
+        if node.span[GAP, column] == 1 and children.max() > 1:
+            options.append(np.where(children > 0, children - 1, children))
+        for places in options:
+            count = int(places.max()) + 1
+            if parts_legal(Placed.of(tally, places), count, self.k, self.constraints):
+                of_column = int(self.columns.facts[PLACE, column]), places, count
+                of_rows = tally.codes, tally.signatures, tally.masses
+                left = call(imprecision_of_parts, self.shared_selections, reaching, *of_column, *of_rows)
+                return _Candidate(column, left, spread, tally, places)
+        return None
+
+    def _in_order(self, node: NodeView, column: int) -> Places:
+        """The pieces that a cut may part, also those without rows: by the first selection that speaks of each."""
+        first_selections = self._first_selections(column)
+        if self.coded[column].mode == SplitMode.SUBSET:
+            codes = np.flatnonzero(self._tile(node, column))
+            places = np.full(self.coded[column].size, -1, np.int64)
+            places[codes[np.argsort(first_selections[codes], kind="stable")]] = np.arange(len(codes))
+            return places
+        places = self._children(node, column)
+        firsts = np.full(places.max() + 1, first_selections.max())
+        np.minimum.at(firsts, places[places >= 0], first_selections[places >= 0])
+        rank = np.empty_like(firsts)
+        rank[np.argsort(firsts, kind="stable")] = np.arange(len(firsts))
+        return np.where(places >= 0, rank[places], -1)
 
     def _first_selections(self, column: int) -> NDArray[np.int64]:
         """The first selection that speaks of each code of a column; a high number where none does."""
         if column not in self.first_selections:
             first, size = int(self.columns.facts[PLACE, column]), self.coded[column].size
-            speaks = self.rectangles[:, first : first + size]
-            highest = len(self.boundaries) + len(self.selection)
+            speaks = self.selections.rectangles[:, first : first + size].astype(bool)
+            highest = len(self.boundaries) + len(self.selections.selection)
             # Rectangles stand in the order of their selections.
-            first_speaking = np.where(speaks.any(axis=0), self.selection[speaks.argmax(axis=0)], highest)
+            first_speaking = np.where(speaks.any(axis=0), self.selections.selection[speaks.argmax(axis=0)], highest)
             self.first_selections[column] = first_speaking
         return self.first_selections[column]
 
-    def _children(self, node: NodeView, column: int, tile: NDArray[np.bool_]) -> Pieces:
+    def _children(self, node: NodeView, column: int) -> Places:
         """Missing, if some values are, and the children of the taxonomy node over the rows."""
         low, high, top = inner_range(node, column)
-        taxonomy = self.columns.taxonomy
-        pieces = [np.array([MISSING])] if node.span[GAP, column] == 1 else []
+        tile, taxonomy = self._tile(node, column), self.columns.taxonomy
+        places, used = np.full(self.coded[column].size, -1, np.int64), 0
+        if node.span[GAP, column] == 1:
+            places[MISSING], used = 0, 1
         child = int(top) + 1
         if taxonomy[AFTER, top] == child:
             child = int(top)
         while child < taxonomy[AFTER, top]:
-            codes = np.arange(max(taxonomy[FIRST, child], low), min(taxonomy[LAST, child], high) + 1)
+            codes = slice(int(max(taxonomy[FIRST, child], low)), int(min(taxonomy[LAST, child], high)) + 1)
             if taxonomy[FIRST, child] >= low and taxonomy[LAST, child] <= high and tile[codes].all():
-                pieces.append(codes)
+                places[codes] = used
+                used += 1
             child = int(taxonomy[AFTER, child])
-        return pieces
+        return places
 
-    def _multiway(
-        self, node: NodeView, column: int, spread: float, parts: Pieces, placed: Placed, reached: _Reached, masses: Any
-    ) -> _BestSplit | None:
-        """Every child apart; missing alone if it may be, otherwise with the first child."""
-        for joined in (0, 1):
-            if joined:
-                if node.span[GAP, column] == 0 or len(parts) <= 2:
-                    return None
-                parts = [np.concatenate(parts[:2]), *parts[2:]]
-                placed = placed.first_joined()
-                reached = reached.first_joined()
-                masses = np.column_stack([masses[:, 0] + masses[:, 1], masses[:, 2:]])
-            if parts_legal(placed, len(parts), self.k, self.constraints):
-                left = float((masses * reached.weights()).sum() / masses.sum())
-                sizes = np.bincount(placed.places, placed.tally.persons, len(parts))
-                return _BestSplit(column, left, spread, parts, sizes)
-        return None
-
-    def _write(self, split: _BestSplit, scratch: Scratch) -> Split:
+    def _write(self, node: NodeView, split: _Candidate, scratch: Scratch) -> Split:
         """Write a split where the kernels that move rows read it."""
-        lists, parts = scratch.lists, len(split.parts)
-        lists[SIZES, :parts] = split.sizes
-        if split.by_set:
-            scratch.side[: self.coded[split.column].size] = 1
-            scratch.side[split.parts[0]] = 0
-            return split.column, 2, -1, 1
-        lists[PARTS, :parts] = [part[0] for part in split.parts]
-        return split.column, parts, split.before, 0
+        column, places, tally, lists = split.column, split.places, split.tally, scratch.lists
+        if places is EVERY_CODE:
+            first = int(node.span[FROM, column])
+            start = first + split.cut + 1
+            is_second = tally.codes >= start
+            lists[PARTS, :2], lists[SIZES, :2] = [first, start], np.bincount(is_second, tally.persons, 2)
+            at_boundary = bool(self.boundaries[int(self.columns.facts[PLACE, column]) + start])
+            return column, 2, start if at_boundary else int(tally.codes[~is_second].max()), 0
+        if split.cut >= 0:
+            side = (places < 0) | (places > split.cut)
+            scratch.side[: len(side)] = side
+            lists[SIZES, :2] = np.bincount(side[tally.codes], tally.persons, 2)
+            return column, 2, -1, 1
+        parts = int(places.max()) + 1
+        lists[SIZES, :parts] = np.bincount(places[tally.codes], tally.persons, parts)
+        lists[PARTS, :parts] = np.searchsorted(np.maximum.accumulate(places), np.arange(parts))
+        return column, parts, -1, 0
 
 
 class RowSelector:
@@ -359,9 +254,10 @@ class RowSelector:
     ) -> None:
         assert purpose.selections is not None
         self.selector, self.table, self.constraints = selector, table, constraints
-        self.signatures, self.masses = purpose.selections.signatures, purpose.masses
         self.call = DirectCalls()
-        self.counts = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
+        counts = np.ones(table.rows, np.int64) if table.counts is None else table.counts
+        self.signatures, self.counts = purpose.selections.signatures, counts.astype(np.int64)
+        self.masses = self.counts if purpose.masses is None else purpose.masses.astype(np.int64)
 
     def choose(self, node: NodeView, rows: Rows, scratch: Scratch) -> Split | None:
         """A node's split, written to scratch; `rows` has all packed rows."""
@@ -370,9 +266,7 @@ class RowSelector:
             return None
         part, columns = rows.part(node.start, node.stop), self.selector.columns
         numbers = part.field(columns.number)
-        persons = self.counts[numbers]
-        masses = persons if self.masses is None else self.masses[numbers]
-        signatures = self.signatures[numbers]
+        persons, masses, signatures = self.counts[numbers], self.masses[numbers], self.signatures[numbers]
         entities = None if self.table.entities is None else self.table.entities[numbers].astype(np.int64)
         sensitive = [constraint.codes[numbers].astype(np.int64) for constraint in self.constraints]
 
@@ -382,4 +276,4 @@ class RowSelector:
             of_sensitive = tuple(SensitiveTally(codes, values, persons) for values in sensitive)
             return Tally(codes, signatures, masses, persons, of_sensitive, entities)
 
-        return self.selector.choose(node, spreads, tally_of, scratch)
+        return self.selector.choose(node, spreads, tally_of, scratch, self.call)

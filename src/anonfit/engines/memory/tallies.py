@@ -54,10 +54,12 @@ class Placed:
         )
         return cls(tally, places, tuple(sensitive))
 
-    def first_joined(self) -> Placed:
-        """The same with the first two pieces as one."""
+    def in_two(self, cut: int) -> Placed:
+        """The same with what is up to a place as one piece, and what is above it as the other."""
         return Placed(
-            self.tally, np.maximum(self.places - 1, 0), tuple(np.maximum(places - 1, 0) for places in self.sensitive)
+            self.tally,
+            (self.places > cut).astype(np.int64),
+            tuple((places > cut).astype(np.int64) for places in self.sensitive),
         )
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.criteria.objectives import MEDIAN
+from anonfit.criteria.objectives import MEDIAN, SplitObjective
+from anonfit.criteria.targets import CodedSelections
 from anonfit.engines.memory.boosting import MOST_LEAVES, Feature, make_trees
 from anonfit.engines.memory.boosting_fitting import BoostingExamples, BoostingSettings, fit
 from anonfit.engines.memory.boosting_losses import ManyShares, TwoShares
@@ -158,6 +159,16 @@ def warm_up(*, models: bool = False) -> None:
     grow(_table(), 2, constraints=constraints, threads=1)  # one thread grows a subtree, several split a node together
     _use(grow(_table(), 2, constraints=constraints, threads=2, subtree=1))
     _put_mark(_mark(models, refining=False))
+
+
+def warm_selecting() -> None:
+    """Use every kernel that splits for selections once."""
+    table = _table()
+    rectangle, always = np.array([[1, 0, 1, 0]], np.uint8), np.ones((1, 1), np.uint8)
+    asked = CodedSelections(
+        rectangle, np.zeros(1, np.int64), np.ones(1), np.zeros(table.rows, np.int64), always, np.zeros(4, np.uint8)
+    )
+    grow(table, 2, SplitObjective(selections=asked), threads=1)
 
 
 def warm_boosting() -> None:
