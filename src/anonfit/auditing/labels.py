@@ -315,7 +315,7 @@ def labeller(meaning: LabelMeaning) -> Callable[[Sequence[Run]], str | None]:
     """A function that gives the label of some leaves or words; None where there is none."""
     tops = {} if meaning.tree is None else _tops(meaning.tree)
     is_flat = all(len(names) == 1 for names in tops.values())
-    leaves = [tops[leaf][0][1] for leaf in range(len(tops))] if is_flat else []
+    leaves = [_quoted(tops[leaf][0][1]) for leaf in range(len(tops))] if is_flat else []
     return lambda cells: _label_of_cells(list(cells), meaning, tops, leaves)
 
 
@@ -381,7 +381,7 @@ def spelled_scalars(value: Decimal, kind: str, scale: str | None) -> list[str]:
 
 def _label_of_cells(runs: list[Run], meaning: LabelMeaning, tops: Tops, leaves: list[str]) -> str | None:
     """The label of some leaves or words; None where there is none. `leaves` are those of a tree that has no other nodes
-    below its root.
+    below its root, as they are written in a set.
     """
     shift, count, order = int(bool(meaning.missing)), meaning.cells, meaning.order
     if runs == [(0, count - 1)]:
@@ -407,11 +407,12 @@ def _label_of_cells(runs: list[Run], meaning: LabelMeaning, tops: Tops, leaves: 
 
 def _spelled_names(runs: list[Run], tops: Tops, leaves: list[str]) -> str:
     """The fewest names of a taxonomy that are exactly these leaves."""
-    names = []
-    for low, high in runs:
-        if leaves and high < len(leaves):
+    names: list[str] = []
+    if leaves and len(runs) + runs[-1][1] - runs[0][0] > 1:  # more than one
+        for low, high in runs:
             names += leaves[low : high + 1]
-            continue
+        return "{" + ", ".join(names) + "}"
+    for low, high in runs:
         while low <= high:
             for last, name in tops[low]:  # the largest node first; the leaf itself is the last of them
                 if last <= high:

@@ -48,6 +48,7 @@ _ROWS_PAGE, _DICTIONARY_PAGE, _ZSTD, _PLAIN, _BY_DICTIONARY = 0, 2, 6, 0, 8
 _RUNS = 3  # how it is encoded which values are missing
 _ENCODINGS = {_PLAIN, 2, _RUNS, _BY_DICTIONARY}
 _STATISTICS = 12  # the number of this field of a column's description
+_ENDS = (1, 2, 5, 6)  # of statistics: the greatest and the least value
 _CELLS = 1 << 24  # that are read at once
 
 
@@ -313,8 +314,12 @@ def _column_faults(path: Path, column: pl.Series, chunks: Sequence[_Chunk]) -> s
         held = {page.rows: _held(chunk, page, next(bodies), column, faults) for page in chunk.pages}
         held[chunk.rows] = pl.concat([every[0], *held.values()])
         ends = {rows: (values.min(), values.max(), column[slice(*rows)].null_count()) for rows, values in held.items()}
-        stated = ((ends[rows], entry) for rows, statistics in chunk.statistics for entry in statistics.items())
-        if not all(_tells(*entry, of_rows, chunk.kind) for of_rows, entry in stated):
+        stated = [(ends[rows], entry) for rows, statistics in chunk.statistics for entry in statistics.items()]
+        # Of pages with a dictionary, polars also states the ends of the whole part.
+        if not all(
+            _tells(*entry, of_rows, chunk.kind) or (entry[0] in _ENDS and _tells(*entry, ends[chunk.rows], chunk.kind))
+            for of_rows, entry in stated
+        ):
             faults.add("statistics of other rows")
         if chunk.dictionary is not None:
             content, entries, size = chunk.dictionary
@@ -413,7 +418,7 @@ def _tells(number: int, entry: Any, ends: tuple[Any, Any, int], kind: int) -> bo
     """
     if number in (3, 4):
         return bool(entry == ends[2] if number == 3 else kind == _TRUTH and entry == len({*ends[:2]} - {None}))
-    if number not in (1, 2, 5, 6):
+    if number not in _ENDS:
         return number in (7, 8) and isinstance(entry, bool)
     raw, is_greatest = entry, number in (1, 5)
     value = ends[is_greatest]

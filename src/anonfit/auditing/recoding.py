@@ -294,10 +294,11 @@ def parts_of(tree: RegionTree | RegionGrid, name: str) -> ColumnParts:
     words = np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8))).view(np.int64)
     grouping = group_rows(pl.DataFrame(words), len(words))
     rows = bits[grouping.first]
-    edges = np.diff(np.unpackbits(rows, axis=1).astype(np.int8), axis=1, prepend=0, append=0)
-    part, low = np.nonzero(edges > 0)
-    runs = np.stack([low, np.nonzero(edges < 0)[1] - 1], axis=1)
-    return ColumnParts(runs, np.searchsorted(part, np.arange(len(rows) + 1)), grouping.of_row)
+    held = np.zeros((len(rows), 8 * rows.shape[1] + 2), np.uint8)
+    held[:, 1:-1] = np.unpackbits(rows, axis=1)
+    part, edge = np.nonzero(held[:, 1:] != held[:, :-1])  # one before the first cell of a run, then its last
+    runs = np.stack([edge[::2], edge[1::2] - 1], axis=1)
+    return ColumnParts(runs, np.searchsorted(part[::2], np.arange(len(rows) + 1)), grouping.of_row)
 
 
 _COLUMN = ("name", "type", "scale", "missing", "domain", "cuts", "intervals", "order", "other", "taxonomy")

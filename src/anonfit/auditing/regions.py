@@ -241,26 +241,27 @@ def groups_of_regions(
     columns = released.columns
     if not tree.fits or not columns or set(meanings) != set(columns) or any(len(held) > 1 for held in columns.values()):
         return None
-    of_group, parts, axes, runs = {}, {}, [], []
+    cells: CellsOfGroups = {}
+    of_column, labels, axes, runs = [], [], [], []
     for name, (column,) in columns.items():
-        parts[name] = parts_of(tree, name)
-        part_of_group = _parts_of_labels(released.heads[column], parts[name], meanings[name])
+        parts = parts_of(tree, name)
+        listed = parts.listed()
+        part_of_group = _parts_of_labels(released.heads[column], listed, meanings[name])
         on_axis = _ends_on_axis(meanings[name])
         if part_of_group is None or on_axis is None:
             return None
-        of_group[name] = part_of_group
+        cells[name] = [*map(list, listed)], part_of_group
+        of_column.append(parts)
+        labels.append(part_of_group)
         axes.append(on_axis[0])
-        runs.append(_runs_on_axis(parts[name], meanings[name], *on_axis))
-    labels = list(of_group.values())
-    if strangers_among(labels, list(parts.values()), is_grid=isinstance(tree, RegionGrid)):
+        runs.append(_runs_on_axis(parts, meanings[name], *on_axis))
+    if strangers_among(labels, of_column, is_grid=isinstance(tree, RegionGrid)):
         return None
-    cells: CellsOfGroups = {name: ([*map(list, parts[name].listed())], of_group[name]) for name in columns}
     return boxes_of_runs(axes, runs, np.stack(labels, axis=1)), cells
 
 
-def _parts_of_labels(labels: pl.Series, parts: ColumnParts, meaning: LabelMeaning) -> IntArray | None:
+def _parts_of_labels(labels: pl.Series, listed: Sequence[Part], meaning: LabelMeaning) -> IntArray | None:
     """The part that each label says; None if some label is that of no part, or of two."""
-    listed = parts.listed()
     part_of: dict[str | None, int]
     if meaning.has_ends:
         texts = [set(labels_of_line(value_set(part, meaning), meaning, observed=False)) for part in listed]

@@ -279,7 +279,7 @@ def read_columns(
     return {name: read_column(released, name, meanings[name], regions) for name in released.columns if name in meanings}
 
 
-CellsOfGroups = Mapping[str, tuple[list[list[Run] | None], IntArray]]
+CellsOfGroups = dict[str, tuple[list[list[Run] | None], IntArray]]
 """Of every column, the runs of cells of a recoding that are each label, None for none, and the label of every group."""
 
 

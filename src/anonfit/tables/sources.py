@@ -138,6 +138,22 @@ def _opened_statistics(name: str, _: FileForm) -> tuple[tuple[str, str], ...]:
     )
 
 
+LONG_TEXTS = 1 << 20
+"""Bytes of texts that are too many to stand in every row group of the usual size."""
+LARGE_GROUP = 1 << 20
+
+
+def _sink_parquet(rows: pl.LazyFrame, path: Path, _: FileForm = PLAIN) -> None:
+    """The texts of an enumerated column stand in every row group that has them: where they are long, as labels of many
+    names are, there are few groups.
+    """
+    import polars as pl
+
+    enumerated = [dtype.categories for dtype in rows.collect_schema().dtypes() if isinstance(dtype, pl.Enum)]
+    length = sum(int(texts.str.len_bytes().sum()) for texts in enumerated)
+    rows.sink_parquet(path, row_group_size=LARGE_GROUP if length > LONG_TEXTS else None)
+
+
 def _sink_arrow(rows: pl.LazyFrame, path: Path, _: FileForm = PLAIN) -> None:
     """Arrow's older form of texts has no room for other texts than those of the rows, so that the audit can tell from
     lengths alone that there are none.
@@ -169,7 +185,7 @@ FORMATS: dict[str, Format] = {
             _scanned("scan_parquet", glob=False),
             grows=6.0,
             knows_rows=True,
-            sink=lambda rows, path, _: rows.sink_parquet(path),
+            sink=_sink_parquet,
             opened=lambda _: (
                 ("Excel", "Data, Get Data, From File, From Parquet"),
                 ("R", 'arrow::read_parquet("data.parquet")'),

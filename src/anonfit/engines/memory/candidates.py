@@ -84,9 +84,24 @@ def inner_range(node: NodeView, column: Int) -> Any:
 
 
 @inner
+def _different(node: NodeView, column: Int) -> Any:
+    """How many codes of a column the node's rows have. They are marked in `side`, which no split is written to yet."""
+    words, marks = node.rows.words, node.scratch.side
+    bit, mask = node.columns.facts[layout.BIT, column], node.columns.facts[layout.MASK, column]
+    for row in range(node.start, node.stop):
+        marks[at(read(words, bit, mask, row))] = 0
+    count = np.int64(0)
+    for row in range(node.start, node.stop):
+        code = at(read(words, bit, mask, row))
+        count += np.int64(1) - np.int64(marks[code])
+        marks[code] = 1
+    return count
+
+
+@inner
 def spread_of(node: NodeView, column: Int) -> Any:
     """The normalized range of a column in a node; -1 where there is nothing to split."""
-    columns, span, lists = node.columns, node.span, node.scratch.lists
+    columns, span = node.columns, node.span
     low, high, gap = span[layout.LOW, column], span[layout.HIGH, column], span[layout.GAP, column]
     if low > high or (low == high and gap == 0) or node.objective.weights[column] < 0:
         return -1.0
@@ -98,7 +113,7 @@ def spread_of(node: NodeView, column: Int) -> Any:
         slots, lean = node.objective.settings[forms.SLOTS], node.objective.settings[forms.LEAN]
         first = columns.facts[layout.BIN, column]
         if first < 0:
-            known = present(node, column, np.int64(0), high, lists[forms.CODES], lists[forms.PERSONS]) - gap
+            known = _different(node, column) - gap
         else:
             for code in range(low, high + 1):
                 known += np.int64(persons_of(lean, node.histogram, (first + code) * slots) != 0)
