@@ -103,18 +103,3 @@ def test_the_sets_of_a_column_are_those_its_nodes_are_divided_by() -> None:
     assert nodes.tolist() == [0, 2, 3]
     assert [members(bits, 10)[place] for place in which.tolist()] == [{0, 8}, {3, 9}, {3, 9}]
     assert set_bits(tree, 2, 10)[0].tolist() == []
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_sums_by_bytes_are_those_of_the_codes(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not kept:
-        monkeypatch.setattr(module, "BLOCK", 64)
-    rng = np.random.default_rng(3)
-    for _ in range(60):
-        sets, size, classes = (int(number) for number in rng.integers(1, [12, 40, 4]))
-        held = rng.random((sets, size)) < rng.random()
-        sums = module.SetSums(np.packbits(held, axis=1), size)
-        of_code, of_set = rng.integers(0, 9, (classes, size)) / 4, rng.integers(0, 9, (classes, sets)) / 4
-        assert sums.of_sets(of_code).tolist() == (of_code @ held.T).tolist()
-        assert sums.of_sets(of_code[0]).tolist() == (held @ of_code[0]).tolist()
-        assert sums.of_codes(of_set).tolist() == (of_set @ held).tolist()

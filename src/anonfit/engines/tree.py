@@ -9,7 +9,7 @@ There may be more regions of a grid than could ever be listed, so nodes are give
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from threading import Lock
@@ -125,50 +125,6 @@ def bounds_of(bits: Bits) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray
 def unpacked(bits: Bits, size: int) -> NDArray[np.bool_]:
     """(set, code) whether the set holds the code."""
     return np.unpackbits(bits, axis=1, count=size).view(np.bool_)
-
-
-class SetSums:
-    """Sums over the codes of sets, and over the sets of codes, of one column. A set's bytes each name an entry in a
-    table of all bytes that there may be in that place: what eight codes add is looked up at once.
-    """
-
-    def __init__(self, bits: Bits, size: int) -> None:
-        self.bits, self.size, self.count = bits, size, -(-size // 8)
-        self._kept = list(self._entries()) if bits.size <= BLOCK // 4 else None
-
-    def _entries(self) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-        """The entries of the bytes, for blocks of sets."""
-        for block in blocks_of(len(self.bits), 8 * self.count):
-            yield block, self.bits[block] + len(_SIGNS) * np.arange(self.count)
-
-    def of_sets(self, of_code: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The sum over the codes of each set, of (…, code): (…, set)."""
-        shape, sets = of_code.shape[:-1], len(self.bits)
-        sums = np.zeros((prod(shape), sets))
-        tables = np.zeros((len(sums), self.count, len(_SIGNS)))
-        bits = np.pad(of_code.reshape(-1, self.size), ((0, 0), (0, 8 * self.count - self.size)))
-        for place in range(8):  # the bit of a value, from the lowest on
-            half, own = 1 << place, bits[:, 7 - place :: 8, None]
-            np.add(tables[..., :half], own, out=tables[..., half : 2 * half])
-        for block, entries in self._kept or self._entries():
-            for table, of_set in zip(tables, sums, strict=True):
-                of_set[block] = table.take(entries).sum(axis=1)
-        return sums.reshape(*shape, sets)
-
-    def of_codes(self, of_set: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The sum over the sets that hold each code, of (…, set): (…, code)."""
-        (*shape, sets), length = of_set.shape, self.count * len(_SIGNS)
-        tables = np.zeros((prod(shape), length))
-        for block, entries in self._kept or self._entries():
-            for table, weights in zip(tables, of_set.reshape(-1, sets), strict=True):
-                table += np.bincount(entries.ravel(), np.repeat(weights[block], self.count), length)
-        sums = np.empty((len(tables), 8 * self.count))
-        folded = tables.reshape(-1, self.count, len(_SIGNS))
-        for place in range(8):  # of a value, from the highest bit on
-            low, high = np.split(folded, 2, axis=-1)
-            sums[:, place::8] = high.sum(axis=-1)
-            folded = low + high
-        return sums.reshape(*shape, -1)[..., : self.size]
 
 
 def different_sets(bits: Bits) -> tuple[Bits, NDArray[np.int64]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.tree import LEAF, Boxes, Grid, SetSums, unpacked
+from anonfit.engines.tree import LEAF, Boxes, Grid, blocks_of, unpacked
 from anonfit.metrics.arrays import AnyIntegers, Floats, Integers
 from anonfit.metrics.workload import depths
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
@@ -32,7 +32,7 @@ SPANS = (0.05, 0.25, 0.5, 1.0)
 EVERYBODY = 1 - 1e-9
 SMALLEST = 1e-300
 MANY = 1 << 23
-"""More pairs of a set and a cell are looked at in fewer rounds."""
+"""More pairs of a set and a cell are not kept, and looked at in fewer rounds."""
 FEW_ROUNDS = 3
 DENSE = 1 << 22
 """With more possible keys, or many more than there are, keys are sorted instead of counted."""
@@ -155,12 +155,23 @@ def cell_shares(labels: ColumnLabels, size: int) -> Floats:
 
 
 class _Fit:
-    """Which cells each label of a column holds: runs by their ends, sets by their bits."""
+    """Which cells each label of a column holds: runs by their ends, sets as pairs of a set and a cell of it."""
 
     def __init__(self, labels: ColumnLabels, size: int) -> None:
         self.labels, self.size = labels, size
-        self.sets = SetSums(labels.sets, size) if len(labels.sets) else None
-        self.rounds = ROUNDS if len(labels.sets) * size <= MANY else FEW_ROUNDS
+        pairs = len(labels.sets) * size
+        self.rounds = ROUNDS if pairs <= MANY else FEW_ROUNDS
+        self._kept: list[tuple[NDArray[np.intp], NDArray[np.intp]]] | None = None
+        self._kept = list(self._pairs()) if pairs <= MANY else None
+
+    def _pairs(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Pairs of a set and a cell, of as many sets at a time as fit."""
+        if self._kept is not None:
+            yield from self._kept
+            return
+        for block in blocks_of(len(self.labels.sets), self.size):
+            number, cell = np.nonzero(unpacked(self.labels.sets[block], self.size))
+            yield number + block.start, cell
 
     def sums(self, of_cell: Floats) -> Floats:
         """The sum over the cells of each label, of (…, cell): (…, label)."""
@@ -168,7 +179,10 @@ class _Fit:
         before = np.zeros((*of_cell.shape[:-1], self.size + 1))
         np.cumsum(of_cell, axis=-1, out=before[..., 1:])
         runs = before[..., labels.last + 1] - before[..., labels.first]
-        return runs if self.sets is None else np.concatenate([runs, self.sets.of_sets(of_cell)], axis=-1)
+        sets = np.zeros((*of_cell.shape[:-1], len(labels.sets)))
+        for number, cell in self._pairs():
+            sets += _binned(number, of_cell[..., cell], len(labels.sets))
+        return np.concatenate([runs, sets], axis=-1)
 
     def spread(self, of_label: Floats) -> Floats:
         """The sum over the labels that hold each cell, of (…, label): (…, cell)."""
@@ -176,7 +190,9 @@ class _Fit:
         of_run, of_set = of_label[..., : len(labels.first)], of_label[..., len(labels.first) :]
         steps = _binned(labels.first, of_run, self.size + 1) - _binned(labels.last + 1, of_run, self.size + 1)
         sums: Floats = np.cumsum(steps, axis=-1)[..., : self.size]
-        return np.maximum(sums if self.sets is None else sums + self.sets.of_codes(of_set), 0.0)
+        for number, cell in self._pairs():
+            sums = sums + _binned(cell, of_set[..., number], self.size)
+        return np.maximum(sums, 0.0)
 
 
 def detail_content(details: Sequence[Detail], counted: Literal["persons", "records"]) -> list[dict[str, Any]]:
