@@ -242,7 +242,9 @@ class PurposeComparison:
     """How many selections were asked for."""
     selections: tuple[SelectionAnswers, SelectionAnswers] | None
     columns: tuple[RecodedTable, RecodedTable] | None = None
-    """What columns lost in both, where some matter more."""
+    """What columns lost in both, where some matter more, or where divisions end as soon as they tell the targets no
+    more: there, it is what other uses give up.
+    """
 
 
 def has_purpose(workload: Workload, targets: Sequence[Any]) -> bool:
@@ -279,12 +281,14 @@ def compare(holdout: Holdout | None) -> PurposeComparison | None:
 def _columns_compared(
     blind: Anonymized, purpose: Anonymized, workload: Workload
 ) -> tuple[RecodedTable, RecodedTable] | None:
-    """What columns lost in both, measured alike; None where nothing says that some columns matter more."""
+    """What columns lost in both, measured alike; None where no column matters more and every division is made."""
     names, weights = purpose.recoding.quasi_identifiers, workload.weights
     if purpose.learned is not None:
         weights = purpose.learned.weights
     elif workload.objective.clusters:
         weights = dict.fromkeys(names, 0.0) | feature_weights(workload, list(names))
+    if not weights and workload.denoise and workload.min_gain is None and workload.used_targets:
+        weights = dict.fromkeys(names, 1.0)
     if not weights:
         return None
     recodings = (blind.recoding, purpose.recoding)
