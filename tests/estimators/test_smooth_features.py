@@ -10,8 +10,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    BaggingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestRegressor,
+    StackingRegressor,
+    VotingClassifier,
+)
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -130,8 +137,12 @@ def test_recipients_who_know_a_taxonomy_find_the_same_shares() -> None:
 def test_linear_models_are_given_smooth_features_and_others_expected_ones() -> None:
     linear = (LogisticRegression(), Ridge(), LinearSVC(), make_pipeline(StandardScaler(), Ridge()))
     wrapped = (GridSearchCV(Ridge(), {}), TransformedTargetRegressor(Ridge()))
-    assert {suited_encoding(one) for one in (*linear, *wrapped)} == {"smooth"}
-    assert {suited_encoding(one) for one in (HistGradientBoostingClassifier(), RandomForestRegressor())} == {"expected"}
+    by_default = (CalibratedClassifierCV(), TransformedTargetRegressor())
+    voting = VotingClassifier([("a", LogisticRegression()), ("b", "drop"), ("c", LinearSVC())])
+    assert {suited_encoding(one) for one in (*linear, *wrapped, *by_default, voting)} == {"smooth"}
+    some = StackingRegressor([("a", Ridge()), ("b", RandomForestRegressor())])
+    others = (HistGradientBoostingClassifier(), RandomForestRegressor(), BaggingClassifier(), some)
+    assert {suited_encoding(one) for one in others} == {"expected"}
     by_name = {name for name in (*CLASSIFIERS, *REGRESSORS) if learner(name).encoding == "smooth"}
     assert by_name == {"linear-svm", "logistic-regression", "linear-regression"}
     assert learner("j48").encoding == "ends"

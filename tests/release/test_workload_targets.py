@@ -199,7 +199,7 @@ def test_blind_on_demand_is_blind() -> None:
     [
         ({"targets": ["cost"], "criterion": "infogain"}, "'infogain' needs a nominal target"),
         ({"targets": ["outcome"], "criterion": "lsd"}, "'lsd' needs a numeric target"),
-        ({"targets": [{"column": "outcome", "classes": [3]}]}, "no classes by numbers"),
+        ({"targets": [{"column": "outcome", "classes": [3]}]}, "only numbers can be made classes by numbers"),
     ],
 )
 def test_targets_that_do_not_suit_are_refused(words: dict[str, Any], sentence: str) -> None:

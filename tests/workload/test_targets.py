@@ -148,12 +148,12 @@ def test_one_value_and_no_value_make_classes_too() -> None:
 
 def test_texts_of_numbers_have_classes_if_they_are_declared_to_be_numbers() -> None:
     assert classes(["1", "10", "9"], {"type": ColumnType.CONTINUOUS}, classes=(9.0,)) == ([0, 1, 1], 2)
-    with pytest.raises(SpecError, match="'t' is nominal, so it has no classes by numbers"):
+    with pytest.raises(SpecError, match="'t' is a column of type nominal: only numbers can be"):
         classes(["1", "10"], classes=(9.0,))
 
 
 def test_dates_have_no_classes_by_numbers() -> None:
-    with pytest.raises(SpecError, match="is date"):
+    with pytest.raises(SpecError, match="is a column of type date"):
         classes([date(2020, 1, 1)], classes=(9.0,))
 
 

@@ -39,25 +39,29 @@ class Encoding(StrEnum):
 
 LINEAR = ("linear_model", "svm", "discriminant_analysis")
 """Modules of scikit-learn with models that are linear in their features, or nearly so."""
+LINEAR_BY_DEFAULT = ("CalibratedClassifierCV", "TransformedTargetRegressor")
+"""Wrappers that teach a linear model if none is given."""
 
 
 def suited_encoding(learner: Any) -> Encoding:
-    """The encoding that suits a learner, or what a pipeline, a search or another wrapper teaches: smooth features for
-    linear models, expected ones for all others.
+    """The encoding that suits a learner, or what a pipeline, a search, a vote or another wrapper teaches: smooth
+    features for linear models, expected ones for all others, also for several of which one is not linear.
 
     Example:
         >>> from sklearn.linear_model import LogisticRegression
         >>> suited_encoding(LogisticRegression())
         <Encoding.SMOOTH: 'smooth'>
     """
-    while True:
-        wrapped = [getattr(learner, word, None) for word in ("estimator", "regressor")]
-        if hasattr(learner, "steps"):
-            learner = learner.steps[-1][1]
-        elif inner := [each for each in wrapped if each is not None]:
-            learner = inner[0]
-        else:
-            return Encoding.SMOOTH if set(LINEAR) & set(type(learner).__module__.split(".")) else Encoding.EXPECTED
+    inner = [each for word in ("estimator", "regressor") if (each := getattr(learner, word, None)) is not None][:1]
+    if hasattr(learner, "steps"):
+        inner = [learner.steps[-1][1]]
+    elif isinstance(several := getattr(learner, "estimators", None), list):
+        inner = [each for _, each in several if each != "drop"]
+    if inner:
+        return Encoding.SMOOTH if {suited_encoding(each) for each in inner} == {Encoding.SMOOTH} else Encoding.EXPECTED
+    kind = type(learner)
+    is_linear = set(LINEAR) & set(kind.__module__.split(".")) or kind.__name__ in LINEAR_BY_DEFAULT
+    return Encoding.SMOOTH if is_linear else Encoding.EXPECTED
 
 
 MOST_BENDS = 8

@@ -141,7 +141,9 @@ def classes_of(request: TargetRequest, column: Column, values: pl.Series) -> tup
     kind = column_type(column, values.dtype)
     if not values.dtype.is_numeric() and kind != ColumnType.CONTINUOUS:
         raise SpecError(
-            [f"workload.targets: '{request.column}' is {kind}, so it has no classes by numbers; leave them out."]
+            [
+                f"workload.targets: '{request.column}' is a column of type {kind}: only numbers can be made classes by numbers; leave them out."
+            ]
         )
     numbers = _numbers(column, values)
     missing = np.isnan(numbers)
