@@ -29,7 +29,7 @@ from anonfit.demo.population import hospital
 from anonfit.tables.schema import CodedColumn, SplitMode
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.workload import denoising, denoising_models
-from anonfit.workload.denoising import fit_numbers, fit_shares
+from anonfit.workload.denoising import deals_of, fit_numbers, fit_shares
 
 # The order of rows, threads and seeds
 
@@ -122,25 +122,24 @@ def test_few_rows_are_dealt_several_times_and_know_less_by_luck() -> None:
     people = table(column(rng.integers(0, 50, 400)), column(rng.integers(0, 30, 400)), ids(400, rng))
     truth = 1 / (1 + np.exp((25 - people[1][0].astype(float)) / 8))
     errors, deals = {}, {}
-    for repeated in (False, True):
+    for asked in (1, deals_of(400)):
         fitted = [
             fit_shares(
-                people[0], examples(people, (rng.random(400) < truth).astype(np.int64)), 2, seed=seed, repeated=repeated
+                people[0], examples(people, (rng.random(400) < truth).astype(np.int64)), 2, seed=seed, deals=asked
             )
             for seed in range(3)
         ]
-        errors[repeated] = np.mean([(one(people[1], 400)[:, 1] - truth) ** 2 for one in fitted])
-        deals[repeated] = {len(one.deals) for one in fitted}
-    assert deals == {False: {1}, True: {5}}
-    assert errors[True] < 0.9 * errors[False]
-    many = mixed(rng, 12_000)
-    assert len(fit_shares(many[0], examples(many, rng.integers(0, 2, 12_000)), 2, repeated=True).deals) == 1
+        errors[asked] = np.mean([(one(people[1], 400)[:, 1] - truth) ** 2 for one in fitted])
+        deals[asked] = {len(one.deals) for one in fitted}
+    assert deals == {1: {1}, 5: {5}}
+    assert errors[5] < 0.9 * errors[1]
+    assert [deals_of(rows) for rows in (0, 5_000, 12_000, 10**6)] == [5, 4, 1, 1]
 
 
 def test_the_mean_over_deals_depends_on_no_row_beside() -> None:
     rng = np.random.default_rng(8)
     people = mixed(rng, 300, wide=True)
-    fitted = fit_numbers(people[0], examples(people, rng.normal(size=300)), repeated=True)
+    fitted = fit_numbers(people[0], examples(people, rng.normal(size=300)), deals=5)
     every = fitted(people[1], 300)
     assert np.array_equal(fitted([codes[::7] for codes in people[1]], 43), every[::7])
     parts = [deal.of_cells(denoising_models.cell_keys(*people, 300), people[1], 1) for deal in fitted.deals]
@@ -358,7 +357,7 @@ def test_luck_is_not_taken_for_something_that_models_tell(seed: int) -> None:
     people = table(column(rng.integers(0, 50, 4000)), ids(4000, rng))
     assert fit_shares(people[0], examples(people, rng.integers(0, 10, 4000)), 10).explained < 0
     assert fit_shares(people[0], examples(people, (rng.random(4000) < 0.3).astype(np.int64)), 2).explained * 4000 < 1
-    numbers = fit_numbers(people[0], examples(people, np.exp(rng.normal(size=4000))), repeated=True)
+    numbers = fit_numbers(people[0], examples(people, np.exp(rng.normal(size=4000))), deals=5)
     assert numbers.explained * 4000 < numbers.noise
 
 

@@ -20,7 +20,7 @@ from anonfit.engines.contract import CountRequest, OutOfCore, out_of_core
 from anonfit.engines.levels.sampling import draw_of
 from anonfit.engines.memory.layout import MASS, PERSONS, code_name, label_name, target_names
 from anonfit.tables.schema import CodedColumn
-from anonfit.workload.denoising import Predictor, fit_numbers, fit_shares, fixed_shares
+from anonfit.workload.denoising import Predictor, deals_of, fit_numbers, fit_shares, fixed_shares
 from anonfit.workload.denoising_models import make_examples, mixed
 from anonfit.workload.targets import Workload
 
@@ -199,7 +199,8 @@ class _Learner:
         labels = self.gathered.values[label_name(place)].astype(np.int64)
         gathered, seed = self.gathered, self.workload.seed
         asked: dict[str, Any] = {"complete": gathered.complete, "seed": seed, "threads": self.threads}
-        asked["repeated"] = self.workload.min_gain is None
+        few = self.workload.deals or deals_of(int(gathered.rows.sum()))
+        asked["deals"] = few if self.workload.min_gain is None else 1
         if isinstance(target, NumberTarget):
             numbers = target.scale.restore(labels)
             examples = make_examples(columns, codes, numbers, gathered.rows, gathered.masses)

@@ -34,6 +34,7 @@ from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Unseen
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Persons, Role, Schema
+from anonfit.workload.denoising import deals_of
 from anonfit.workload.objectives import feature_weights
 from anonfit.workload.targets import Workload
 
@@ -132,6 +133,7 @@ class Holdout:
     def regions(self, workload: Workload, k: int | None = None) -> Anonymized | None:
         """The regions of the known rows; None where these are too few for what was asked."""
         setting, engine = self.setting, MemoryEngine(self.known)
+        workload = replace(workload, deals=deals_of(len(setting.frame)))  # as for the whole table
         demands = setting.demands if k is None else replace(setting.demands, k=k)
         tree, refining = (None, None) if workload.is_blind else (setting.tree, setting.refining)
         request: dict[str, Any] = {"demands": demands, "workload": workload, "cut_points": setting.cut_points}

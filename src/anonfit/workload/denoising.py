@@ -134,17 +134,17 @@ def fit_shares(
     *,
     complete: bool = True,
     seed: int = 0,
-    repeated: bool = False,
+    deals: int = 1,
     threads: int | None = None,
 ) -> Predictor:
     """Models of how likely each of `width` classes is, which learn from the codes of examples: all rows of a cell, if
-    these are `complete`. Another seed divides cells into other folds; `repeated`, few rows are divided several times.
+    these are `complete`. Another seed deals cells to other folds; `deals` says how often they are dealt.
     """
     counts = np.bincount(examples.target, examples.rows, minlength=width)
     common = np.sort(np.argsort(-counts, kind="stable")[:_MOST_SIGNALS])
     signals = (examples.target[:, None] == (np.array([1]) if width == 2 else common)).astype(np.float64)
     learn = partial(denoising_models.learn_classes, width=width)
-    fitted = _fitted(columns, examples, signals, learn, _seeds(examples, seed, repeated=repeated), threads)
+    fitted = _fitted(columns, examples, signals, learn, _seeds(seed, deals), threads)
     each = (examples.target[:, None] == np.arange(width)).astype(np.float64)
     known, expected = _known(fitted, examples, each, threads)
     likelier = np.log(_possible(expected)) - np.log(_possible(known.sums.sum(axis=0) / known.rows.sum()))
@@ -160,12 +160,12 @@ def fit_numbers(
     *,
     complete: bool = True,
     seed: int = 0,
-    repeated: bool = False,
+    deals: int = 1,
     threads: int | None = None,
 ) -> Predictor:
     """Models of which number to expect: between the least and the most of the examples' targets."""
     numbers = examples.target.astype(np.float64)
-    seeds = _seeds(examples, seed, repeated=repeated)
+    seeds = _seeds(seed, deals)
     fitted = _fitted(columns, examples, numbers[:, None], denoising_models.learn_numbers, seeds, threads)
     known, expected = _known(fitted, examples, numbers[:, None], threads)
     places = np.searchsorted(known.keys, examples.cells)
@@ -193,10 +193,14 @@ def _fitted(
     return Predictor(tuple(columns), tuple(deals))
 
 
-def _seeds(examples: Examples, seed: int, *, repeated: bool) -> list[int]:
+def deals_of(rows: int) -> int:
     """Of few rows models know much by luck, so these are dealt several times: as often as costs little."""
-    deals = min(_MOST_DEALS, _DEALT_ROWS // max(int(examples.rows.sum()), 1)) if repeated else 1
-    return [seed + (number << 32) for number in range(max(deals, 1))]
+    return max(1, min(_MOST_DEALS, _DEALT_ROWS // max(rows, 1)))
+
+
+def _seeds(seed: int, deals: int) -> list[int]:
+    """A seed for each deal."""
+    return [seed + (number << 32) for number in range(deals)]
 
 
 def _dealt(

@@ -60,6 +60,8 @@ class Workload:
     gamma: float = 0.25
     min_gain: float | None = 0.0
     """What a split must gain for the targets; None: more than one more group costs (`Target.price`)."""
+    deals: int | None = None
+    """How often rows are dealt to models where there are few; None: as often as their number asks for."""
     seed: int = 0
     sample_weight: str | None = None
 
@@ -140,11 +142,8 @@ def classes_of(request: TargetRequest, column: Column, values: pl.Series) -> tup
         return codes.astype(np.int64), coded.size
     kind = column_type(column, values.dtype)
     if not values.dtype.is_numeric() and kind != ColumnType.CONTINUOUS:
-        raise SpecError(
-            [
-                f"workload.targets: '{request.column}' is a column of type {kind}: only numbers can be made classes by numbers; leave them out."
-            ]
-        )
+        found = f"workload.targets: '{request.column}' is a column of type {kind}: only numbers can be made classes by"
+        raise SpecError([f"{found} numbers; leave them out."])
     numbers = _numbers(column, values)
     missing = np.isnan(numbers)
     edges = np.array(request.classes, dtype=np.float64)
