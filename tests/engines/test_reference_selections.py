@@ -78,7 +78,8 @@ def test_a_region_that_a_selection_touches_is_retrieved_whole() -> None:
 def test_several_rectangles_of_a_selection_count_once_and_selections_by_their_weight() -> None:
     found = grid(2)
     assert retrieved(found, selections(found, (0, {0: [0]}), (0, {0: [1]}))) == 4
-    assert retrieved(found, selections(found, (0, {0: [0]}), (1, {0: [1]}), weights=[2.0, 0.5])) == 10
+    # Weights are shares of the largest one.
+    assert retrieved(found, selections(found, (0, {0: [0]}), (1, {0: [1]}), weights=[2.0, 0.5])) == 5
 
 
 def test_a_rectangle_counts_for_the_rows_whose_signature_it_applies_to() -> None:
@@ -258,3 +259,15 @@ def test_a_subset_goes_on_as_a_run_or_by_the_target(with_target: bool) -> None:
     # What is left beside the selected value 1 is 0, 2 and 3: by the median 0 and 2, by the target 2 alone.
     expected = [(0, {1}), (0, {2}), (0, {0})] if with_target else [(0, {1}), (0, [0, 3]), (0, [0, 2])]
     assert divisions(tree) == expected
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e300])
+def test_only_the_proportions_of_weights_matter(scale: float) -> None:
+    found = grid(6)
+    asked = [(0, {0: [0, 1]}), (1, {1: [3, 4, 5]}), (2, {0: [2], 1: [1]})]
+    trees = [
+        grow(found, 2, SplitObjective(selections=selections(found, *asked, weights=[3 * factor, factor, 2 * factor])))
+        for factor in (1.0, scale)
+    ]
+    assert divisions(trees[0]) == divisions(trees[1])
+    assert trees[0].regions > 3

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anonfit.criteria.targets import Signatures, signatures_of
 from anonfit.engines.memory.forms import Constraint
-from anonfit.engines.memory.tallies import Placed, SensitiveTally, Tally, cuts_legal, parts_legal
+from anonfit.engines.memory.tallies import Placed, SensitiveTally, Tally, parts_legal
 from anonfit.privacy.diversity import DistinctL, EntropyL
 from anonfit.privacy.models import SensitiveColumn
 
@@ -85,7 +85,7 @@ def test_cuts_and_parts_that_may_exist(owned: bool) -> None:
         legal += sum(expected) + apart
         for entries in (told,) if owned else (told, _grouped(told)):
             placed = Placed.of(entries, place_of_code)
-            assert cuts_legal(placed, CODES, k, guarded).tolist() == expected
+            assert [parts_legal(placed.in_two(cut), 2, k, guarded) for cut in range(CODES - 1)] == expected
             assert parts_legal(placed, CODES, k, guarded) == apart
     assert legal > 100
 

@@ -408,7 +408,7 @@ def _label_of_cells(runs: list[Run], meaning: LabelMeaning, tops: Tops, leaves: 
 def _spelled_names(runs: list[Run], tops: Tops, leaves: list[str]) -> str:
     """The fewest names of a taxonomy that are exactly these leaves."""
     names: list[str] = []
-    if leaves and len(runs) + runs[-1][1] - runs[0][0] > 1:  # more than one
+    if runs[-1][1] < len(leaves) and len(runs) + runs[-1][1] - runs[0][0] > 1:  # more than one
         for low, high in runs:
             names += leaves[low : high + 1]
         return "{" + ", ".join(names) + "}"

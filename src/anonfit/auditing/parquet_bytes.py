@@ -315,9 +315,11 @@ def _column_faults(path: Path, column: pl.Series, chunks: Sequence[_Chunk]) -> s
         held[chunk.rows] = pl.concat([every[0], *held.values()])
         ends = {rows: (values.min(), values.max(), column[slice(*rows)].null_count()) for rows, values in held.items()}
         stated = [(ends[rows], entry) for rows, statistics in chunk.statistics for entry in statistics.items()]
-        # Of pages with a dictionary, polars also states the ends of the whole part.
+        # Of pages with a dictionary, polars also states an end of the whole part.
+        by_part = _ENDS if chunk.dictionary is not None else ()
         if not all(
-            _tells(*entry, of_rows, chunk.kind) or (entry[0] in _ENDS and _tells(*entry, ends[chunk.rows], chunk.kind))
+            _tells(*entry, of_rows, chunk.kind)
+            or (entry[0] in by_part and _tells(*entry, ends[chunk.rows], chunk.kind))
             for of_rows, entry in stated
         ):
             faults.add("statistics of other rows")

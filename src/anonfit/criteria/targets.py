@@ -35,6 +35,11 @@ class CodedSelections:
     boundaries: NDArray[np.uint8]  # (code of any ordered quasi-identifier,) 1 where a rectangle begins or ends
     names: tuple[str, ...] = ()
 
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """The weights by which splits are compared: as shares of the largest, so that any may be asked for."""
+        return self.weights / self.weights.max(initial=0.0) if len(self.weights) else self.weights
+
 
 @dataclass(frozen=True, slots=True)
 class Signatures:

@@ -55,8 +55,9 @@ def suited_encoding(learner: Any) -> Encoding:
     inner = [each for word in ("estimator", "regressor") if (each := getattr(learner, word, None)) is not None][:1]
     if hasattr(learner, "steps"):
         inner = [learner.steps[-1][1]]
-    elif isinstance(several := getattr(learner, "estimators", None), list):
-        inner = [each for _, each in several if each != "drop"]
+    elif isinstance(several := getattr(learner, "estimators", None), list | tuple):
+        pairs = [pair for pair in several if isinstance(pair, tuple) and len(pair) == 2]
+        inner = [each for _, each in pairs if each != "drop"]
     if inner:
         return Encoding.SMOOTH if {suited_encoding(each) for each in inner} == {Encoding.SMOOTH} else Encoding.EXPECTED
     kind = type(learner)

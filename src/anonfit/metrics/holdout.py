@@ -86,6 +86,8 @@ MODEL_ROWS = 9_000
 """Where models of the targets must be fitted, which takes longer."""
 FEWEST = 30
 """With fewer rows nothing can be measured."""
+FEWEST_COMPARED = 1000
+"""With fewer rows, what a column lost by blind regions, which nobody is given, would tell of single ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +291,8 @@ def _columns_compared(
         weights = purpose.learned.weights
     elif workload.objective.clusters:
         weights = dict.fromkeys(names, 0.0) | feature_weights(workload, list(names))
-    if not weights and workload.denoise and workload.min_gain is None and workload.used_targets:
+    ends_early = workload.denoise and workload.min_gain is None and bool(workload.used_targets)
+    if not weights and ends_early and len(blind.nodes) >= FEWEST_COMPARED:
         weights = dict.fromkeys(names, 1.0)
     if not weights:
         return None
@@ -315,18 +318,21 @@ def comparison_content(comparison: PurposeComparison, rule: Disclosure) -> dict[
         "groups": {"blind": comparison.groups[0], "purpose": comparison.groups[1]},
         "targets": [_contest(contest, rule) for contest in comparison.contests],
         "selections": selections,
-        "columns": None if comparison.columns is None else _columns_content(comparison.columns),
+        "columns": None if comparison.columns is None else _columns_content(comparison.columns, rule),
     }
 
 
-def _columns_content(tables: tuple[RecodedTable, RecodedTable]) -> dict[str, Any]:
-    """What columns lost in both, and of which columns the two measures disagree."""
+def _columns_content(tables: tuple[RecodedTable, RecodedTable], rule: Disclosure) -> dict[str, Any]:
+    """What columns lost in both, and of which columns the two measures disagree. Blind regions are not released, so
+    that others are told two digits only.
+    """
     blind, purpose = (content(table, "report", "regions", key="column") or {} for table in tables)
     first, second = ((table.losses, table.discernibility) for table in tables)
     better_by = disagreements(second, first)
 
     def both(before: dict[str, Any], after: dict[str, Any], name: str) -> dict[str, Any]:
-        return {"blind": before[name], "purpose": after[name]}
+        figures = {"blind": before[name], "purpose": after[name]}
+        return {way: float(f"{figure:.2g}") for way, figure in figures.items()} if rule.min_persons else figures
 
     return {
         "weighted_discernibility": both(blind, purpose, "weighted_discernibility"),

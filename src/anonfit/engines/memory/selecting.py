@@ -23,7 +23,7 @@ from anonfit.engines.memory.selecting_kernels import (
     imprecision,
     imprecision_of_parts,
 )
-from anonfit.engines.memory.tallies import Placed, SensitiveTally, Tally, cuts_legal, parts_legal
+from anonfit.engines.memory.tallies import Placed, SensitiveTally, Tally, parts_legal
 from anonfit.runtime.compiling import DirectCalls, called, shared
 from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, SplitMode
 
@@ -35,8 +35,6 @@ Split = tuple[int, int, int, int]
 """Column (-1: none), number of parts, code below an ordered cut (-1: none), and 1 for a split by a set."""
 EVERY_CODE: Places = np.empty(0, np.int64)
 """In place of these: each code of the tile, which is a run, is a piece."""
-BY_SIZE = np.empty(0, np.uint8)
-"""In place of what cuts are legal: those that have k persons on both sides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ class Selector:
             highest=np.stack([highest for _, highest, _ in ends]),
             runs=np.array([is_run for _, _, is_run in ends], np.int64),
             selection=asked.selection[order],
-            weights=asked.weights,
+            weights=asked.shares,
             applies=np.ascontiguousarray(asked.applies[:, order]),
         )
         self.shared_selections = shared(self.selections)
@@ -148,21 +146,26 @@ class Selector:
             places = self._in_order(node, column)
             count = int(places.max()) + 1
 
-        def find(legal: NDArray[np.uint8]) -> tuple[int, float]:
-            of_column = column, places, count, tally.codes, tally.signatures, tally.masses, tally.persons, legal
-            found: tuple[int, float] = call(find_selecting_cut, node, self.shared_selections, reaching, *of_column)
-            return found
-
-        cut, left = find(BY_SIZE)
+        left = np.empty(max(count - 1, 0))
+        of_rows = tally.codes, tally.signatures, tally.masses, tally.persons
+        cut = call(find_selecting_cut, node, self.shared_selections, reaching, column, places, count, *of_rows, left)
         if cut >= 0 and (tally.entities is not None or self.constraints):
-            # The rows of a person count once; and models are asked of all cuts only if the best one is not allowed.
             is_run = places is EVERY_CODE
             placed = Placed.of(
                 tally, np.arange(self.coded[column].size) - node.span[FROM, column] if is_run else places
             )
-            if tally.entities is not None or not parts_legal(placed.in_two(cut), 2, self.k, self.constraints):
-                cut, left = find(cuts_legal(placed, count, self.k, self.constraints).astype(np.uint8))
-        return None if cut < 0 else _Candidate(column, left, spread, tally, places, cut)
+            cut = self._first_allowed(left.tolist(), placed)
+        return None if cut < 0 else _Candidate(column, float(left[cut]), spread, tally, places, cut)
+
+    def _first_allowed(self, left: Sequence[float], placed: Placed) -> int:
+        """The first of the cuts that leave least, of those that may be made: the rows of a person count once, and
+        models must allow both parts. Only what would be the best so far is tried.
+        """
+        best, least = -1, float("inf")
+        for cut, found in enumerate(left):
+            if found < least - TIE and parts_legal(placed.in_two(cut), 2, self.k, self.constraints):
+                best, least = cut, found
+        return best
 
     def _weigh_multiway(
         self, node: NodeView, column: int, spread: float, tally: Tally, reaching: NDArray[np.int64], call: Call

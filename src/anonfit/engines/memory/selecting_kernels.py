@@ -145,22 +145,16 @@ def _weigh_beside(
 
 
 @inner
-def _mark_large_enough(persons: Any, k: Int, legal: Any) -> None:
-    """Say of each cut whether there are k persons on both sides of it."""
-    low, whole = np.int64(0), persons.sum()
-    for cut in range(legal.shape[0]):
+def _leave_out_small(persons: Any, k: Int, left: Any) -> Any:
+    """Leave out cuts without k persons on both sides; the first of the others that leave least, -1 if there is none."""
+    best, least, low, whole = np.int64(-1), np.inf, np.int64(0), persons.sum()
+    for cut in range(left.shape[0]):
         low += persons[cut]
-        legal[cut] = 1 if low >= k and whole - low >= k else 0
-
-
-@inner
-def _least(left: Any, legal: Any) -> Any:
-    """The first of the legal cuts that leave least."""
-    best, least = np.int64(-1), np.inf
-    for cut in range(legal.shape[0]):
-        if legal[cut] == 1 and left[cut] < least - TIE:
+        if low < k or whole - low < k:
+            left[cut] = np.inf
+        elif left[cut] < least - TIE:
             best, least = np.int64(cut), left[cut]
-    return best, least
+    return best
 
 
 @kernel
@@ -175,15 +169,15 @@ def find_selecting_cut(
     signatures: Any,
     masses: Any,
     persons: Any,
-    given: Any,
+    left: Any,
 ) -> Any:
-    """The piece of a column after which a cut leaves least imprecision (-1: none is legal, or none can leave less), and
-    how much it leaves. The last arrays are of entries: a node's rows, or groups of them. `given` says which cuts are
-    legal; if it is empty, those that have k persons on both sides are.
+    """The piece of a column after which a cut leaves least imprecision of those with k persons on both sides (-1: there
+    is none, or none can leave less); `left` gets what each leaves, infinity where there are fewer. The arrays before it
+    are of entries: a node's rows, or groups of them.
     """
-    nothing, ends = (np.int64(-1), np.inf), np.empty((2, reaching.shape[0]), np.int64)
+    ends = np.empty((2, reaching.shape[0]), np.int64)
     if count < 2 or not _find_ends(node, selections, reaching, column, places, count, ends):
-        return nothing
+        return np.int64(-1)
     by_signature = np.zeros((selections.applies.shape[0], count))
     of_place = np.zeros(count, np.int64)
     for entry in range(codes.shape[0]):
@@ -191,14 +185,8 @@ def find_selecting_cut(
         place = code - node.span[FROM, column] if places.shape[0] == 0 else places[code]
         by_signature[signatures[entry], place] += masses[entry]
         of_place[place] += persons[entry]
-    legal = np.zeros(count - 1, np.uint8)
-    if given.shape[0] > 0:
-        legal[:] = given
-    else:
-        _mark_large_enough(of_place, node.k, legal)
-    if not legal.any():
-        return nothing
-    left, below, above, mass = np.zeros(count - 1), np.empty(count), np.empty(count), 0.0
+    below, above, mass = np.empty(count), np.empty(count), 0.0
+    left[:] = 0.0
     for signature in range(by_signature.shape[0]):
         own = by_signature[signature].sum()
         mass += own
@@ -211,7 +199,7 @@ def find_selecting_cut(
             left[cut] += low * below[cut] + (own - low) * above[cut]
     for cut in range(count - 1):
         left[cut] /= mass
-    return _least(left, legal)
+    return _leave_out_small(of_place, node.k, left)
 
 
 @kernel

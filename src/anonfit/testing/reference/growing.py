@@ -42,7 +42,7 @@ class Selecting:
         for row in rows:
             masses[self.signatures[row]] += self.records.masses[row]
         total = 0.0
-        for selection, weight in enumerate(selections.weights):
+        for selection, weight in enumerate(selections.shares.tolist()):
             for signature, mass in enumerate(masses):
                 if np.any(meets & (selections.selection == selection) & (selections.applies[signature] == 1)):
                     total += float(weight) * float(mass)
