@@ -15,10 +15,9 @@ import pytest
 
 import anonfit as af
 from anonfit.auditing.meanings import LabelMeaning, read_meaning
-from anonfit.auditing.placing import open_data
+from anonfit.auditing.placing import groups_of_regions, open_data
 from anonfit.auditing.reading import open_table
 from anonfit.auditing.recoding import RegionTree, read_region_tree
-from anonfit.auditing.regions import groups_of_regions
 from anonfit.auditing.released import Released, boxes_of, check_labels, open_released, read_columns
 from anonfit.auditing.request import Request
 from anonfit.auditing.source import locate_source
