@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from parquet_parts import STRUCT, TEXT, Struct, at, has, rebuild
 
@@ -77,6 +78,21 @@ def test_files_of_several_row_groups_hold_nothing_else(tmp_path: Path, form: str
     frame = frame.with_columns(other=pl.int_range(pl.len()).cast(pl.String), kind=pl.int_range(pl.len()) // 1000)
     frame = frame.with_columns(pl.col("kind").cast(pl.String).cast(pl.Categorical))
     assert check_bytes(written(tmp_path, form, frame)).found == []
+
+
+def test_long_labels_stand_in_few_row_groups(tmp_path: Path) -> None:
+    """Pages of such a group share a dictionary, of whose ends polars speaks in the statistics of a page."""
+    rng, rows = np.random.default_rng(0), 300_000
+    labels = [f"{{{', '.join(f'v{value:06d}' for value in rng.integers(0, 5000, 600))}}}" for _ in range(300)]
+    many = pl.Series(rng.integers(0, 60_000, rows)).cast(pl.String)
+    found = []
+    for texts in (labels, [label[:9] for label in labels]):
+        levels = pl.Enum(sorted(set(texts)))
+        label = pl.Series(rng.choice(levels.categories.to_numpy(), rows), dtype=levels)
+        path = written(tmp_path, "parquet", pl.DataFrame({"label": label, "text": many}))
+        assert check_bytes(path).found == []
+        found.append(pa.parquet.ParquetFile(path).metadata.num_row_groups)
+    assert found[0] == 1 < found[1]
 
 
 def footer_at(content: bytes) -> int:
