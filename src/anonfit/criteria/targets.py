@@ -38,7 +38,8 @@ class CodedSelections:
     @property
     def shares(self) -> NDArray[np.float64]:
         """The weights by which splits are compared: as shares of the largest, so that any may be asked for."""
-        return self.weights / self.weights.max(initial=0.0) if len(self.weights) else self.weights
+        largest = self.weights.max(initial=0.0)
+        return self.weights / largest if largest > 0 else self.weights
 
 
 @dataclass(frozen=True, slots=True)
