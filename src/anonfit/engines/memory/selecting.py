@@ -154,17 +154,24 @@ class Selector:
             placed = Placed.of(
                 tally, np.arange(self.coded[column].size) - node.span[FROM, column] if is_run else places
             )
-            cut = self._first_allowed(left.tolist(), placed)
+            cut = self._first_allowed(left, cut, placed)
         return None if cut < 0 else _Candidate(column, float(left[cut]), spread, tally, places, cut)
 
-    def _first_allowed(self, left: Sequence[float], placed: Placed) -> int:
+    def _first_allowed(self, left: NDArray[np.float64], least: int, placed: Placed) -> int:
         """The first of the cuts that leave least, of those that may be made: the rows of a person count once, and
-        models must allow both parts. Only what would be the best so far is tried.
+        models must allow both parts. If no other leaves as little as the one that leaves `least`, it is asked alone;
+        else all that would be the best so far.
         """
-        best, least = -1, float("inf")
-        for cut, found in enumerate(left):
-            if found < least - TIE and parts_legal(placed.in_two(cut), 2, self.k, self.constraints):
-                best, least = cut, found
+
+        def is_allowed(cut: int) -> bool:
+            return parts_legal(placed.in_two(cut), 2, self.k, self.constraints)
+
+        if np.count_nonzero(left <= left[least] + TIE) == 1 and is_allowed(least):
+            return least
+        best, lowest = -1, float("inf")
+        for cut, found in enumerate(left.tolist()):
+            if found < lowest - TIE and is_allowed(cut):
+                best, lowest = cut, found
         return best
 
     def _weigh_multiway(
