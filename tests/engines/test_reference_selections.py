@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from engine_pairs import Asked, check_same
 from hand_tables import divisions, nominal, ordered, table
 
 from anonfit.criteria.objectives import SplitObjective, WeightRule
@@ -265,9 +266,9 @@ def test_a_subset_goes_on_as_a_run_or_by_the_target(with_target: bool) -> None:
 def test_only_the_proportions_of_weights_matter(scale: float) -> None:
     found = grid(6)
     asked = [(0, {0: [0, 1]}), (1, {1: [3, 4, 5]}), (2, {0: [2], 1: [1]})]
-    trees = [
-        grow(found, 2, SplitObjective(selections=selections(found, *asked, weights=[3 * factor, factor, 2 * factor])))
-        for factor in (1.0, scale)
-    ]
+    trees = []
+    for factor in (1.0, scale):
+        wanted = selections(found, *asked, weights=[3 * factor, factor, 2 * factor])
+        trees.append(check_same(Asked(found, 2, SplitObjective(selections=wanted), [])))
     assert divisions(trees[0]) == divisions(trees[1])
     assert trees[0].regions > 3

@@ -205,22 +205,19 @@ class Grower(TreeGrower):
             forms = forms._replace(columns=forms.columns._replace(sorted=column))
         return cls(rows, forms, k, selector=selector, threads=threads, subtree=subtree, spare=spare)
 
-    def each(self, task: Callable[..., Result], *arguments: Iterable[Any]) -> list[Result]:
-        """The results of a task for each of its arguments, made by all threads."""
-        return side_by_side(self.pool, self.threads, task, *arguments)
+    def each(self, task: Callable[..., Result], *arguments: Iterable[Any], rows: int = FEW) -> list[Result]:
+        """The results of a task for each of its arguments, made by all threads; of few rows by this one."""
+        return side_by_side(self.pool if rows >= FEW else None, self.threads, task, *arguments)
 
     def bounds(self, start: int, stop: int) -> tuple[list[int], list[int]]:
-        """Equal runs of rows, one per thread; few rows are one run."""
-        if stop - start < FEW:
-            return [start], [stop]
+        """Equal runs of rows, one per thread."""
         edges = np.linspace(start, stop, self.threads + 1).astype(int).tolist()
         return edges[:-1], edges[1:]
 
     def count(self, buffer: int, start: int, stop: int) -> NDArray[np.int64]:
         """The histogram of some rows, counted by all threads."""
         task = partial(count_run, self.shared_buffers[buffer], self.forms, self.shared_forms)
-        counted = self.each(task, *self.bounds(start, stop))
-        total: NDArray[np.int64] = counted[0] if len(counted) == 1 else np.sum(counted, axis=0)
+        total: NDArray[np.int64] = np.sum(self.each(task, *self.bounds(start, stop), rows=stop - start), axis=0)
         return total
 
     def root(self, span: NDArray[np.int64], tile: NDArray[np.uint8], key: int) -> WaitingNode:
@@ -235,13 +232,13 @@ class Grower(TreeGrower):
         if self.columns.counts >= 0:
             count_parts(view, split, sizes)
         edges = node.start + np.concatenate([[0], np.cumsum(sizes)])
-        middle = (node.start + node.stop) // 2 if node.stop - node.start >= FEW else node.stop
+        middle = (node.start + node.stop) // 2
 
         def move(start: int, stop: int, step: int, places: NDArray[np.int64]) -> None:
             self.call(scatter, view, target, split, start, stop, step, places)
 
-        halves = (node.start, middle, 1, edges[:-1].copy()), (node.stop - 1, middle - 1, -1, edges[1:] - 1)
-        self.each(move, *zip(*halves[: 1 + (middle < node.stop)], strict=True))
+        forward, backward = (node.start, middle, 1, edges[:-1].copy()), (node.stop - 1, middle - 1, -1, edges[1:] - 1)
+        self.each(move, *zip(forward, backward, strict=True), rows=node.stop - node.start)
         return list(pairwise(edges.tolist()))
 
     def choose(self, node: WaitingNode, view: NodeView) -> Split:

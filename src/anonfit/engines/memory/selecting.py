@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from anonfit.criteria.objectives import SplitObjective
 from anonfit.criteria.targets import CodedSelections
 from anonfit.engines.memory.candidates import find_spreads, inner_range
+from anonfit.engines.memory.cutting import TIE
 from anonfit.engines.memory.forms import PARTS, SIZES, Constraint, NodeView, Scratch
 from anonfit.engines.memory.layout import AFTER, BIT, FIRST, FROM, GAP, LAST, MASK, PLACE, TILE, TO, Columns, Rows
 from anonfit.engines.memory.selecting_kernels import (
-    TIE,
     KernelSelections,
     find_reaching,
     find_selecting_cut,

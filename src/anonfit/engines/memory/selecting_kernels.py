@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.engines.memory.cutting import TIE
 from anonfit.engines.memory.forms import NodeView
 from anonfit.engines.memory.layout import FROM, PLACE, TILE, TO, Int
 from anonfit.runtime.compiling import inner, kernel
-
-TIE = 1e-9
 
 
 class KernelSelections(NamedTuple):
