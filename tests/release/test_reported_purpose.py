@@ -13,6 +13,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import anonfit as af
+from anonfit.algorithms import denoised
 from anonfit.release.request import STOPPED
 
 K = 5
@@ -191,3 +192,57 @@ def test_extreme_parameters_are_told_in_few_digits(beta: float, told: str) -> No
     (line,) = report["diversity"]
     assert line["sentence"].endswith(f"(asked: at most {told}).")
     assert all(len(sentence) < 300 for sentence in report["asked"]["sentences"])
+
+
+# --- what other uses give up ------------------------------------------------------------------------------------
+
+
+def many_people(rows: int) -> pl.DataFrame:
+    rng = np.random.default_rng(3)
+    ages, towns = rng.integers(10, 90, rows), rng.choice(list("abcdefgh"), rows)
+    ill = rng.random(rows) < 1 / (1 + np.exp((45 - ages) / 12))
+    return pl.DataFrame({"age": ages, "town": towns, "ill": np.where(ill, "yes", "no")})
+
+
+def lost_columns(rows: int, folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """What the public report tells of columns, blind and for the purpose, and what the owner's does."""
+    made = af.anonymize(many_people(rows), quasi_identifiers=["age", "town"], targets=["ill"], k=K)
+    made.save(folder / "out")
+    reports = (folder / "out" / "report.json", folder / "out.internal.json")
+    public, owners = (json.loads(path.read_text())["comparison"]["columns"] for path in reports)
+    return public, owners
+
+
+def test_where_divisions_end_early_the_report_tells_what_columns_lost(tmp_path: Path) -> None:
+    public, owners = lost_columns(3000, tmp_path)
+    assert public is not None
+    assert owners is not None
+    assert [line["column"] for line in public["columns"]] == ["age", "town"]
+    of_age = public["columns"][0]["ncp"], owners["columns"][0]["ncp"]
+    town = public["columns"][1]
+    assert town["ncp"]["purpose"] > town["ncp"]["blind"]  # it tells nothing of the target
+    for way in ("blind", "purpose"):
+        assert of_age[0][way] == float(f"{of_age[1][way]:.2g}")
+        exact = owners["weighted_discernibility"][way]
+        assert public["weighted_discernibility"][way] == float(f"{exact:.2g}") != exact
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "What other uses gain or give up" in page
+
+
+def test_of_few_rows_the_report_does_not_tell_what_columns_lost(tmp_path: Path) -> None:
+    assert lost_columns(1200, tmp_path) == (None, None)
+
+
+def test_regions_that_are_compared_are_dealt_to_models_as_often_as_the_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    dealt: list[int] = []
+    fit = denoised.fit_shares
+
+    def noted(*given: Any, deals: int, **words: Any) -> Any:
+        dealt.append(deals)
+        return fit(*given, deals=deals, **words)
+
+    monkeypatch.setattr(denoised, "fit_shares", noted)
+    made = af.anonymize(many_people(6000), quasi_identifiers=["age", "town"], targets=["ill"], k=K)
+    assert made.report["comparison"]["known_rows"] == 4000  # which alone would be dealt five times
+    assert len(dealt) > 1
+    assert set(dealt) == {3}
